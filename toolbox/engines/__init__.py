@@ -1,0 +1,1 @@
+"""Pure engines: bytes and values in, values out; nothing here opens a file."""

@@ -1,0 +1,1 @@
+"""What differs between two texts, sequences, trees, tables or Markdown documents."""

@@ -1,0 +1,69 @@
+"""A document: the verbatim JSON text that questions are asked of, and where it came from."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import Literal
+
+Format = Literal["json", "jsonl", "yaml"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands in its source: 1-based line, and [start, end) in bytes."""
+
+    line: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMap:
+    """Places for JSON text that was made from another format (YAML, JSON Lines).
+
+    The arrays run side by side, sorted by `text_starts`: the offset in the JSON text at which a
+    value starts, and the value's start, end (bytes) and line in the source.
+    """
+
+    text_starts: tuple[int, ...]
+    source_starts: tuple[int, ...]
+    source_ends: tuple[int, ...]
+    lines: tuple[int, ...]
+
+    def place(self, text_start: int) -> Place:
+        """The source place of the value that starts at, or nearest before, this offset."""
+        k = max(bisect_right(self.text_starts, text_start) - 1, 0)
+        return Place(self.lines[k], self.source_starts[k], self.source_ends[k])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """One opened document.
+
+    `text` is valid UTF-8 JSON without a byte order mark, nested no deeper than the limit. For JSON
+    it is the source itself (less its BOM, whose size is `text_offset`); for YAML and JSON Lines it
+    is made from the source, with `source_map` leading back. Numbers in it are spelled as in the
+    source; a YAML number that is no JSON (0x1F, .inf, +1) stands in it as a string, and
+    `spellings` holds the offset in `text` at which each such string starts.
+    """
+
+    format: Format
+    text: bytes
+    source_bytes: int
+    text_offset: int = 0
+    source_map: SourceMap | None = None
+    spellings: frozenset[int] = frozenset()
+    surrogates: bool = False
+    """True where the text has lone surrogate escapes, which only the slower reader accepts."""
+    notes: tuple[str, ...] = ()
+    """What every reply from this document says: 1 of N documents, a byte order mark …"""
+    kept: dict[str, object] = field(default_factory=dict)
+    """What engines keep beside the document between calls (an index, compiled structs)."""
+
+    def place(self, start: int, end: int) -> Place:
+        """The source place of the value at [start, end) of `text`."""
+        if self.source_map is not None:
+            return self.source_map.place(start)
+        line = self.text.count(b"\n", 0, start) + 1
+        return Place(line, start + self.text_offset, end + self.text_offset)

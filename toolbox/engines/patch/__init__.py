@@ -1,0 +1,1 @@
+"""Unified patches: parsed, checked, located, applied in memory."""

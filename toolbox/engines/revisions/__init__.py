@@ -1,0 +1,1 @@
+"""Revisions of a git repository, read without running anything."""

@@ -1,0 +1,1 @@
+"""Bytes to calls and replies to bytes: framing without I/O."""
