@@ -1,0 +1,234 @@
+"""The commands beside the verbs: serve, call, status, stop, tools, doctor, and the doors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+from toolbox import limits
+from toolbox.cli.main import DONE, ERROR
+
+
+def add_options(parser: argparse.ArgumentParser, command: str) -> None:
+    """The options of one command."""
+    match command:
+        case "serve":
+            _serve_options(parser)
+        case "call":
+            parser.add_argument("message", nargs="?", default="-",
+                                help="a file with the message (default: standard input)")  # fmt: skip
+            parser.add_argument("--explain", action="store_true",
+                                help="run nothing; print what the parser found, a JSON line each")  # fmt: skip
+            parser.add_argument("--jsonl", action="store_true", help="print envelopes, not tags")
+            _workspace(parser)
+        case "status" | "stop" | "doctor":
+            parser.add_argument("--json", dest="as_json", action="store_true")
+            _workspace(parser)
+        case "tools":
+            parser.add_argument("--json", dest="as_json", action="store_true",
+                                help="the whole catalogue with schemas")  # fmt: skip
+        case _:
+            from toolbox.cli import doors
+
+            doors.add_options(parser, command)
+
+
+def _workspace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workspace", metavar="DIR",
+                        default=os.environ.get("TOOLBOX_WORKSPACE") or ".",
+                        help="the workspace's folder (default: this one)")  # fmt: skip
+
+
+def _serve_options(parser: argparse.ArgumentParser) -> None:
+    _workspace(parser)
+    parser.add_argument("--stdio", action="store_true", help="listen on standard input and output")
+    parser.add_argument("--format", choices=("tags", "jsonl"), default="tags", dest="framing",
+                        help="framing on standard input and output and on the socket")  # fmt: skip
+    parser.add_argument("--socket", nargs="?", const="", default=None, metavar="PATH",
+                        help="listen on a Unix socket (default: the workspace's usual place)")  # fmt: skip
+    parser.add_argument("--http", metavar="HOST:PORT", help="listen for HTTP and MCP over HTTP")
+    parser.add_argument("--token-file", metavar="FILE", help="the bearer token of the HTTP door")
+    parser.add_argument("--no-token", action="store_true", help="no bearer token; loopback only")
+    parser.add_argument("--workers", type=int, metavar="N",
+                        default=max(2, os.cpu_count() or 2),
+                        help="read workers (default: one for each core)")  # fmt: skip
+    parser.add_argument("--deadline", type=float, default=limits.CALL_SECONDS, metavar="SECONDS",
+                        help="a call's time before its worker is killed (default: %(default)g)")  # fmt: skip
+    parser.add_argument("--kept-mib", type=int, default=limits.KEPT_DOCUMENT_BYTES >> 20,
+                        metavar="MIB", help="memory for kept documents (default: %(default)d)")  # fmt: skip
+    parser.add_argument("--confine", choices=("require", "warn", "off"), default="warn",
+                        help="kernel confinement of workers (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--cross-mounts", action="store_true",
+                        help="allow mounts below the workspace")  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run one of these commands; the exit status."""
+    match options.command:
+        case "serve":
+            return _serve(options)
+        case "call":
+            return _call(options)
+        case "status":
+            return _status(options)
+        case "stop":
+            return _stop(options)
+        case "tools":
+            return _tools(options)
+        case "doctor":
+            return _doctor(options)
+        case _:
+            from toolbox.cli import doors
+
+            return doors.run(options)
+
+
+def _fail(message: str) -> int:
+    print(f"toolbox: {message}", file=sys.stderr)
+    return ERROR
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from sandbox.errors import SandboxError
+    from toolbox.daemon.lifecycle import Settings, serve
+
+    if not options.stdio and options.socket is None and not options.http:
+        return _fail("serve: name at least one door: --stdio, --socket or --http HOST:PORT")
+    http = None
+    if options.http:
+        host, colon, port = options.http.rpartition(":")
+        if not colon or not port.isdigit() or int(port) > 65535:
+            return _fail(f"--http: expected HOST:PORT, got {options.http!r}")
+        http = (host.strip("[]") or "127.0.0.1", int(port))
+    if options.workers < 1:
+        return _fail(f"--workers: expected at least 1, got {options.workers}")
+    try:
+        return serve(
+            Settings(
+                workspace=options.workspace,
+                stdio=options.stdio,
+                framing=options.framing,
+                socket_path=options.socket,
+                http=http,
+                token_file=options.token_file,
+                no_token=options.no_token,
+                workers=options.workers,
+                seconds=options.deadline,
+                kept_bytes=options.kept_mib << 20,
+                confine=options.confine,
+                cross_mounts=options.cross_mounts,
+            )
+        )
+    except SandboxError as exc:
+        return _fail(f"{exc.code}: {exc.message}")
+
+
+def _call(options: argparse.Namespace) -> int:
+    if options.message == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        try:
+            with open(options.message, "rb") as handle:
+                data = handle.read()
+        except OSError as exc:
+            return _fail(f"{options.message}: {exc.strerror}")
+    if options.explain:
+        from toolbox.daemon.session import tool_table
+        from toolbox.registry import is_write
+        from toolbox.wire import tags
+
+        text = data.decode("utf-8", "replace")
+        for item in tags.explain(text, tool_table(), is_write):
+            print(json.dumps(item, ensure_ascii=False))
+        return DONE
+    from toolbox.cli import message
+
+    return message.send(options.workspace, data, jsonl=options.jsonl)
+
+
+def _control(workspace: str, op: str) -> dict[str, Any] | None:
+    from toolbox.cli import client
+
+    channel = client.connect(workspace, "TOOLBOX/1 control\n")
+    if channel is None:
+        return None
+    with channel:
+        channel.sendall(json.dumps({"op": op}).encode() + b"\n")
+        line = client.read_line(channel)
+        if op == "stop":
+            while channel.recv(4096):  # until the daemon has closed: it has stopped then
+                pass
+    answer = json.loads(line) if line else {}
+    return answer.get("result") if isinstance(answer, dict) else None
+
+
+def _status(options: argparse.Namespace) -> int:
+    status = _control(options.workspace, "status")
+    if status is None:
+        return _fail("no daemon runs for this workspace; start one: "
+                     "toolbox serve --workspace DIR --socket")  # fmt: skip
+    if options.as_json:
+        print(json.dumps(status, indent=2, ensure_ascii=False))
+        return DONE
+    workers = status["workers"]
+    print(f"toolbox {status['version']}, pid {status['pid']}, up {status['uptime_seconds']:.0f} s")
+    print(f"workspace  {status['workspace']}")
+    print(f"socket     {status['socket'] or '-'}")
+    print(f"http       {status['http'] or '-'}")
+    print(f"workers    {len(workers['read'])} read, {'1' if workers['write'] else 'no'} write, "
+          f"{workers['replaced']} replaced")  # fmt: skip
+    print(f"calls      {status['running']} running, {status['waiting']} waiting")
+    for role, layers in (status.get("layers") or {}).items():
+        print(f"confined   {role}: {_layers(layers)}")
+    for op, verb in status["verbs"].items():
+        print(f"  {op:20} {verb['calls']:>8} calls   p50 ≤ {_ms(verb['p50_ms_at_most'])}   "
+              f"p99 ≤ {_ms(verb['p99_ms_at_most'])}   {verb['outcomes']}")  # fmt: skip
+    return DONE
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else f"{value:g} ms"
+
+
+def _layers(layers: Any) -> str:
+    if isinstance(layers, list):
+        return "; ".join(f"{x.get('name')}: {'holds' if x.get('holds') else 'no, ' + str(x.get('why'))}"
+                         for x in layers)  # fmt: skip
+    return str(layers)
+
+
+def _stop(options: argparse.Namespace) -> int:
+    answer = _control(options.workspace, "stop")
+    if answer is None:
+        return _fail("no daemon runs for this workspace")
+    if options.as_json:
+        print(json.dumps(answer))
+    else:
+        print(f"stopped {answer['pid']}")
+    return DONE
+
+
+def _tools(options: argparse.Namespace) -> int:
+    from toolbox.registry import all_verbs
+
+    if options.as_json:
+        from toolbox import catalogue
+
+        print(json.dumps(catalogue.catalogue(), indent=2, ensure_ascii=False))
+        return DONE
+    for verb in all_verbs():
+        print(f"@{verb.tool} {verb.name:10} {verb.summary}")
+    return DONE
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from sandbox import confine
+
+    if options.as_json:
+        print(json.dumps(confine.survey().as_json(), indent=2))
+    else:
+        print("\n".join(confine.doctor()))
+    return DONE

@@ -1,0 +1,1 @@
+"""The daemon of one workspace: its doors, its queue, its workers."""

@@ -1,0 +1,109 @@
+"""A daemon from start to stop: fork the workers' parent first, then open the doors, then drain.
+
+Order matters: the process that workers are forked from must be forked while this one has a single
+thread, and it imports the engines while this one imports its doors.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from sandbox.zygote import Zygote
+from toolbox import limits
+
+if TYPE_CHECKING:
+    from sandbox.root import Root
+
+Framing = Literal["tags", "jsonl"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `toolbox serve` was asked for."""
+
+    workspace: str
+    stdio: bool = False
+    framing: Framing = "tags"
+    socket_path: str | None = None
+    """Where the Unix socket goes; empty for the workspace's usual place, None for no socket."""
+    http: tuple[str, int] | None = None
+    token_file: str | None = None
+    no_token: bool = False
+    workers: int = field(default_factory=lambda: max(2, os.cpu_count() or 2))
+    seconds: float = limits.CALL_SECONDS
+    kept_bytes: int = limits.KEPT_DOCUMENT_BYTES
+    confine: str = "warn"
+    cross_mounts: bool = False
+    memory_bytes: int | None = None
+    """Address space of one worker; None for the default of `sandbox.confine`."""
+
+
+def fork_zygote(settings: Settings, root: Root) -> Zygote:
+    """Fork the process that workers come from. Call it before any thread or loop exists."""
+
+    def main(role: str, channel: socket.socket) -> None:
+        from sandbox import confine
+        from sandbox.frames import send_frame
+        from toolbox.worker import encode_hello, serve
+
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        try:
+            layers = confine.apply(
+                confine.Confinement(settings.confine),
+                root.fd,
+                "write" if role == "write" else "read",
+                keep=(channel.fileno(), root.fd, 2),
+                memory_bytes=settings.memory_bytes,
+            )
+        except confine.ConfinementMissing as exc:
+            send_frame(channel, encode_hello(refused=str(exc)))
+            return
+        send_frame(channel, encode_hello(layers=layers.as_json()))
+        serve(channel, root, settings.kept_bytes // settings.workers)
+
+    def preload() -> None:
+        from toolbox.worker import preload as import_engines
+
+        import_engines()
+
+    return Zygote.start(preload, main)
+
+
+def serve(settings: Settings) -> int:
+    """Run the daemon until it is stopped; the exit status."""
+    from sandbox.root import Root
+
+    root = Root.open(settings.workspace, cross_mounts=settings.cross_mounts)
+    zygote = fork_zygote(settings, root)
+
+    import asyncio
+
+    from toolbox.daemon.runtime import Daemon
+
+    async def run() -> int:
+        daemon = Daemon(settings, root, zygote)
+        return await daemon.run()
+
+    try:
+        return asyncio.run(run())
+    except KeyboardInterrupt:
+        return 130
+
+
+def standard_streams() -> tuple[int, int]:
+    """Descriptors of our own for standard input and output; 1 then points at standard error, so
+    that a stray print can never stand between two replies."""
+    ours_in, ours_out = os.dup(0), os.dup(1)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+    return ours_in, ours_out
+
+
+def status_line(layers: dict[str, Any]) -> str:
+    """Which layers hold for the workers, in one line."""
+    return "; ".join(f"{role}: {value}" for role, value in layers.items())

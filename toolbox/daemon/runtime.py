@@ -1,0 +1,252 @@
+"""The running daemon: its event loop, its doors, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import stat
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from sandbox import gate
+from toolbox.daemon.lifecycle import Settings, standard_streams
+from toolbox.daemon.service import Client, Service
+from toolbox.daemon.session import Session, StreamDoor, decode_control
+from toolbox.daemon.telemetry import Log
+from toolbox.daemon.watch import Watch
+from toolbox.version import __version__
+
+if TYPE_CHECKING:
+    from sandbox.root import Root
+    from sandbox.zygote import Zygote
+
+PENDING_BYTES = 8 * 1024 * 1024
+"""Replies that wait for a slow reader before its input is no longer read."""
+
+
+class Daemon:
+    """One workspace's daemon."""
+
+    def __init__(self, settings: Settings, root: Root, zygote: Zygote) -> None:
+        self.settings = settings
+        self.root = root
+        self.log = Log()
+        self.service = Service(zygote, workers=settings.workers, log=self.log)
+        self.service.seconds = settings.seconds
+        self._stop: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._gate: gate.GateSocket | None = None
+        self._closers: list[Callable[[], Any]] = []
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.watch = Watch(root, self.service, self.log)
+        self.http_url: str | None = None
+
+    async def run(self) -> int:
+        """Serve until a signal, `toolbox stop`, or the end of standard input where that is the
+        only door."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop, signal.Signals(number).name)
+        self.service.failed.add_done_callback(lambda f: self.stop("failed"))
+        if self.settings.socket_path is not None:
+            try:
+                self._open_socket(self.settings.socket_path)
+            except (gate.GateError, OSError) as exc:
+                self.log("cannot_start", "error", reason=str(exc))
+                self.service._pool.close()
+                return 2
+        self.service.start()
+        self.watch.start()
+        if self._gate is not None:
+            server = await loop.create_unix_server(self._door, sock=self._gate.socket)
+            self._closers.append(server.close)
+        if self.settings.http is not None:
+            from toolbox.daemon.http import HttpDoor
+
+            door = HttpDoor(self)
+            await door.start()
+            self._closers.append(door.stop)
+        if self.settings.stdio:
+            await self._open_stdio()
+        self.log("started", version=__version__, pid=os.getpid(), workers=self.settings.workers,
+                 socket=self._gate.path if self._gate else None, http=self.http_url,
+                 stdio=self.settings.stdio, confine=self.settings.confine)  # fmt: skip
+        reason = await self._stop
+        self.log("stopping", reason=reason)
+        await self._close()
+        if self.service.failed.done():
+            self.log("failed", "error", reason=self.service.failed.result())
+            return 2
+        self.log("stopped")
+        return 0
+
+    def stop(self, reason: str) -> None:
+        """Begin the end; a second call changes nothing."""
+        if not self._stop.done():
+            self._stop.set_result(reason)
+
+    async def _close(self) -> None:
+        for close in self._closers:
+            result = close()
+            if asyncio.iscoroutine(result):
+                await result
+        await self.watch.stop()
+        await self.service.stop()
+        await asyncio.sleep(0)
+        if self._gate is not None:
+            self._gate.close()
+        for task in self._tasks:
+            task.cancel()
+
+    # -- the socket ------------------------------------------------------------------------------
+
+    def _open_socket(self, path: str) -> None:
+        self._gate = gate.bind(path or gate.default_socket_path(self.root.path))
+        self._gate.socket.listen(128)
+        self._gate.socket.setblocking(False)
+
+    def _door(self) -> asyncio.Protocol:
+        return _PeerChecked(
+            self.service, "socket", self.settings.framing, self._takeover, self.log
+        )
+
+    def _takeover(
+        self, kind: str, options: dict[str, str], transport: asyncio.Transport, rest: bytes
+    ) -> bool:
+        if kind == "control":
+            transport.set_protocol(_Control(self, transport, rest))
+            return True
+        if kind == "mcp":
+            from toolbox.daemon.mcp import attach_stream
+
+            attach_stream(self, options, transport, rest)
+            return True
+        return False
+
+    def status(self) -> dict[str, Any]:
+        """What `toolbox status` prints."""
+        return {
+            "version": __version__,
+            "workspace": self.root.path,
+            "socket": self._gate.path if self._gate else None,
+            "http": self.http_url,
+            "confine": self.settings.confine,
+            **self.service.status(),
+        }
+
+    # -- standard input and output ---------------------------------------------------------------
+
+    async def _open_stdio(self) -> None:
+        source, sink = standard_streams()
+        writer = await _writer_for(sink)
+        client = Client("stdio")
+        session = Session(self.service, client, self.settings.framing, writer,
+                          seconds=self.settings.seconds)  # fmt: skip
+        only = self._gate is None and self.settings.http is None
+        if only:
+            session.done.add_done_callback(lambda _: self.stop("end of standard input"))
+        await _read_into(source, session)
+
+
+async def _writer_for(fd: int) -> Callable[[bytes], None]:
+    loop = asyncio.get_running_loop()
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(fd, "wb", 0))
+        return transport.write
+
+    def write(data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+
+    return write
+
+
+async def _read_into(fd: int, session: Session) -> None:
+    """Feed a session from a descriptor: a pipe by the loop, anything else by a thread."""
+    loop = asyncio.get_running_loop()
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        await loop.connect_read_pipe(lambda: _Feeder(session), os.fdopen(fd, "rb", 0))
+        return
+
+    def pump() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop may be closed before the input is
+            while data := os.read(fd, 1 << 16):
+                loop.call_soon_threadsafe(session.feed, data)
+            loop.call_soon_threadsafe(session.end)
+
+    threading.Thread(target=pump, name="stdin", daemon=True).start()
+
+
+class _Feeder(asyncio.Protocol):
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def data_received(self, data: bytes) -> None:
+        self._session.feed(data)
+
+    def eof_received(self) -> bool:
+        self._session.end()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._session._ended:
+            self._session.end()
+
+
+class _PeerChecked(StreamDoor):
+    """A connection on the Unix socket: only our own user may speak."""
+
+    def __init__(self, service: Service, name: str, framing: Any, takeover: Any, log: Log) -> None:
+        super().__init__(service, name, framing, takeover)
+        self._log = log
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        sock: socket.socket = transport.get_extra_info("socket")
+        uid = gate.peer_uid(sock)
+        if uid != os.geteuid():
+            self._log("refused", "warning", peer_uid=uid)
+            transport.close()
+            return
+        assert isinstance(transport, asyncio.Transport)
+        transport.set_write_buffer_limits(high=PENDING_BYTES)
+
+
+class _Control(asyncio.Protocol):
+    """Status and stop, a JSON line each."""
+
+    def __init__(self, daemon: Daemon, transport: asyncio.Transport, rest: bytes) -> None:
+        self._daemon = daemon
+        self._transport = transport
+        self._buffer = bytearray()
+        if rest:
+            self.data_received(rest)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while (end := self._buffer.find(b"\n")) >= 0:
+            request = decode_control(bytes(self._buffer[:end]))
+            del self._buffer[: end + 1]
+            match request.get("op"):
+                case "status":
+                    self._answer({"ok": True, "result": self._daemon.status()})
+                case "metrics":
+                    service = self._daemon.service
+                    text = service.metrics.prometheus(service.gauges())
+                    self._answer({"ok": True, "result": text})
+                case "stop":
+                    self._answer({"ok": True, "result": {"pid": os.getpid()}})
+                    self._daemon.stop("toolbox stop")
+                case other:
+                    self._answer({"ok": False, "error": f"unknown control request {other!r}"})
+
+    def _answer(self, value: dict[str, Any]) -> None:
+        self._transport.write(orjson.dumps(value) + b"\n")
