@@ -87,4 +87,5 @@ def _line_above(source: bytes, start: int, encoding: str, below: int) -> str:
     low = max(_line_start(source, stop), stop - SNIPPET_CHARACTERS * 4)
     text = source[low:stop].decode(encoding, "backslashreplace")
     cut = "…" if len(text) > SNIPPET_CHARACTERS else ""
-    return f"{str(line).rjust(len(str(below)))} | {''.join(map(show_character, text[:SNIPPET_CHARACTERS]))}{cut}\n"
+    shown = "".join(map(show_character, text[:SNIPPET_CHARACTERS]))
+    return f"{str(line).rjust(len(str(below)))} | {shown}{cut}\n"
