@@ -152,7 +152,7 @@ def matches(
     """A longest common subsequence of two lists of numbers as ascending runs, and exactness."""
     meter = _Meter(budget, deadline)
     found: list[Pair] = []
-    head, tail = _trim(a, b, 0, len(a), 0, len(b))
+    head, tail = common_ends(a, b, 0, len(a), 0, len(b))
     if head:
         found.append(Pair(0, 0, head))
     a_end, b_end = len(a) - tail, len(b) - tail
@@ -181,6 +181,21 @@ def _middle(
     a_at = [i for i, item in enumerate(a) if item in in_b]
     b_at = [j for j, item in enumerate(b) if item in in_a]
     kept, exact = _divide([a[i] for i in a_at], [b[j] for j in b_at], meter, bit_cells)
+    return spread(kept, a_at, b_at), exact
+
+
+def few_edits(
+    a: list[int], b: list[int], *, budget: int, deadline: HasCheck | None = None
+) -> list[Pair] | None:
+    """The runs of a shortest script of at most GREEDY_EDITS edits, None where it takes more."""
+    try:
+        return _greedy(a, b, GREEDY_EDITS, _Meter(budget, deadline))
+    except _BudgetSpent:
+        return None
+
+
+def spread(kept: list[Pair], a_at: list[int], b_at: list[int]) -> list[Pair]:
+    """Runs over the items kept as runs over all items; a_at and b_at are where those stood."""
     pairs: list[Pair] = []
     for x, y, length in kept:
         for k in range(length):
@@ -190,7 +205,7 @@ def _middle(
                 pairs[-1] = Pair(last.a, last.b, last.length + 1)
             else:
                 pairs.append(Pair(i, j, 1))
-    return pairs, exact
+    return pairs
 
 
 def _divide(
@@ -206,7 +221,7 @@ def _divide(
             found.append(top)
             continue
         i1, i2, j1, j2 = top
-        head, tail = _trim(a, b, i1, i2, j1, j2)
+        head, tail = common_ends(a, b, i1, i2, j1, j2)
         if head:
             found.append(Pair(i1, j1, head))
         i1, j1, i2, j2 = i1 + head, j1 + head, i2 - tail, j2 - tail
@@ -228,8 +243,8 @@ def _divide(
     return found, exact
 
 
-def _trim(a: list[int], b: list[int], i1: int, i2: int, j1: int, j2: int) -> tuple[int, int]:
-    """(common items at the start, at the end of what remains) of a[i1:i2] and b[j1:j2]."""
+def common_ends(a: list[int], b: list[int], i1: int, i2: int, j1: int, j2: int) -> tuple[int, int]:
+    """How many items a[i1:i2] and b[j1:j2] share at the start, and at the end of the rest."""
     most = min(i2 - i1, j2 - j1)
     head = 0
     while head < most and a[i1 + head] == b[j1 + head]:
