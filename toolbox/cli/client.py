@@ -58,8 +58,10 @@ def ask_daemon(workspace: str, call: Call) -> Shown | None:
         return None
     with channel:
         request = b'{"id":null,"name":"@%s","args":{"cmd":"%s","args":%s}}\n' % (
-            call.tool.encode(), call.cmd.encode(), call.args,
-        )  # fmt: skip
+            call.tool.encode(),
+            call.cmd.encode(),
+            call.args,
+        )
         try:
             channel.sendall(request)
             line = read_line(channel).rstrip(b"\n")

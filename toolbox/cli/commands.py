@@ -18,18 +18,29 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
         case "serve":
             _serve_options(parser)
         case "call":
-            parser.add_argument("message", nargs="?", default="-",
-                                help="a file with the message (default: standard input)")  # fmt: skip
-            parser.add_argument("--explain", action="store_true",
-                                help="run nothing; print what the parser found, a JSON line each")  # fmt: skip
+            parser.add_argument(
+                "message",
+                nargs="?",
+                default="-",
+                help="a file with the message (default: standard input)",
+            )
+            parser.add_argument(
+                "--explain",
+                action="store_true",
+                help="run nothing; print what the parser found, a JSON line each",
+            )
             parser.add_argument("--jsonl", action="store_true", help="print envelopes, not tags")
             _workspace(parser)
         case "status" | "stop" | "doctor":
             parser.add_argument("--json", dest="as_json", action="store_true")
             _workspace(parser)
         case "tools":
-            parser.add_argument("--json", dest="as_json", action="store_true",
-                                help="the whole catalogue with schemas")  # fmt: skip
+            parser.add_argument(
+                "--json",
+                dest="as_json",
+                action="store_true",
+                help="the whole catalogue with schemas",
+            )
         case _:
             from toolbox.cli import doors
 
@@ -37,32 +48,75 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
 
 
 def _workspace(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workspace", metavar="DIR",
-                        default=os.environ.get("TOOLBOX_WORKSPACE") or ".",
-                        help="the workspace's folder (default: this one)")  # fmt: skip
+    parser.add_argument(
+        "--workspace",
+        metavar="DIR",
+        default=os.environ.get("TOOLBOX_WORKSPACE") or ".",
+        help="the workspace's folder (default: this one)",
+    )
 
 
 def _serve_options(parser: argparse.ArgumentParser) -> None:
     _workspace(parser)
     parser.add_argument("--stdio", action="store_true", help="listen on standard input and output")
-    parser.add_argument("--format", choices=("tags", "jsonl"), default="tags", dest="framing",
-                        help="framing on standard input and output and on the socket")  # fmt: skip
-    parser.add_argument("--socket", nargs="?", const="", default=None, metavar="PATH",
-                        help="listen on a Unix socket (default: the workspace's usual place)")  # fmt: skip
+    parser.add_argument(
+        "--format",
+        choices=("tags", "jsonl"),
+        default="tags",
+        dest="framing",
+        help="framing on standard input and output and on the socket",
+    )
+    parser.add_argument(
+        "--socket",
+        nargs="?",
+        const="",
+        default=None,
+        metavar="PATH",
+        help="listen on a Unix socket (default: the workspace's usual place)",
+    )
     parser.add_argument("--http", metavar="HOST:PORT", help="listen for HTTP and MCP over HTTP")
     parser.add_argument("--token-file", metavar="FILE", help="the bearer token of the HTTP door")
     parser.add_argument("--no-token", action="store_true", help="no bearer token; loopback only")
-    parser.add_argument("--workers", type=int, metavar="N",
-                        default=max(2, os.cpu_count() or 2),
-                        help="read workers (default: one for each core)")  # fmt: skip
-    parser.add_argument("--deadline", type=float, default=limits.CALL_SECONDS, metavar="SECONDS",
-                        help="a call's time before its worker is killed (default: %(default)g)")  # fmt: skip
-    parser.add_argument("--kept-mib", type=int, default=limits.KEPT_DOCUMENT_BYTES >> 20,
-                        metavar="MIB", help="memory for kept documents (default: %(default)d)")  # fmt: skip
-    parser.add_argument("--confine", choices=("require", "warn", "off"), default="warn",
-                        help="kernel confinement of workers (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--cross-mounts", action="store_true",
-                        help="allow mounts below the workspace")  # fmt: skip
+    parser.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        default=max(2, os.cpu_count() or 2),
+        help="read workers (default: one for each core)",
+    )
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        default=limits.CALL_SECONDS,
+        metavar="SECONDS",
+        help="a call's time before its worker is killed (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--kept-mib",
+        type=int,
+        default=limits.KEPT_DOCUMENT_BYTES >> 20,
+        metavar="MIB",
+        help="memory for kept documents (default: %(default)d)",
+    )
+    parser.add_argument(
+        "--confine",
+        choices=("require", "warn", "off"),
+        default="warn",
+        help="kernel confinement of workers (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--idle",
+        type=float,
+        default=None,
+        metavar="SECONDS",
+        help="stop this long after the last client of the socket (default: never)",
+    )
+    parser.add_argument(
+        "--warm-mcp", action="store_true", help="import what MCP needs at the start"
+    )
+    parser.add_argument(
+        "--cross-mounts", action="store_true", help="allow mounts below the workspace"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -120,6 +174,8 @@ def _serve(options: argparse.Namespace) -> int:
                 kept_bytes=options.kept_mib << 20,
                 confine=options.confine,
                 cross_mounts=options.cross_mounts,
+                idle_seconds=options.idle,
+                warm_mcp=options.warm_mcp,
             )
         )
     except SandboxError as exc:
@@ -168,8 +224,9 @@ def _control(workspace: str, op: str) -> dict[str, Any] | None:
 def _status(options: argparse.Namespace) -> int:
     status = _control(options.workspace, "status")
     if status is None:
-        return _fail("no daemon runs for this workspace; start one: "
-                     "toolbox serve --workspace DIR --socket")  # fmt: skip
+        return _fail(
+            "no daemon runs for this workspace; start one: toolbox serve --workspace DIR --socket"
+        )
     if options.as_json:
         print(json.dumps(status, indent=2, ensure_ascii=False))
         return DONE
@@ -178,14 +235,18 @@ def _status(options: argparse.Namespace) -> int:
     print(f"workspace  {status['workspace']}")
     print(f"socket     {status['socket'] or '-'}")
     print(f"http       {status['http'] or '-'}")
-    print(f"workers    {len(workers['read'])} read, {'1' if workers['write'] else 'no'} write, "
-          f"{workers['replaced']} replaced")  # fmt: skip
+    print(
+        f"workers    {len(workers['read'])} read, {'1' if workers['write'] else 'no'} write, "
+        f"{workers['replaced']} replaced"
+    )
     print(f"calls      {status['running']} running, {status['waiting']} waiting")
     for role, layers in (status.get("layers") or {}).items():
         print(f"confined   {role}: {_layers(layers)}")
     for op, verb in status["verbs"].items():
-        print(f"  {op:20} {verb['calls']:>8} calls   p50 ≤ {_ms(verb['p50_ms_at_most'])}   "
-              f"p99 ≤ {_ms(verb['p99_ms_at_most'])}   {verb['outcomes']}")  # fmt: skip
+        print(
+            f"  {op:20} {verb['calls']:>8} calls   p50 ≤ {_ms(verb['p50_ms_at_most'])}   "
+            f"p99 ≤ {_ms(verb['p99_ms_at_most'])}   {verb['outcomes']}"
+        )
     return DONE
 
 
@@ -195,8 +256,10 @@ def _ms(value: float | None) -> str:
 
 def _layers(layers: Any) -> str:
     if isinstance(layers, list):
-        return "; ".join(f"{x.get('name')}: {'holds' if x.get('holds') else 'no, ' + str(x.get('why'))}"
-                         for x in layers)  # fmt: skip
+        return "; ".join(
+            f"{x.get('name')}: {'holds' if x.get('holds') else 'no, ' + str(x.get('why'))}"
+            for x in layers
+        )
     return str(layers)
 
 

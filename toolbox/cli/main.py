@@ -58,9 +58,11 @@ def build(command: str | None = None, verb: str | None = None) -> argparse.Argum
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in _COMMANDS.items():
         sub = commands.add_parser(
-            name, help=summary, description=summary[0].upper() + summary[1:] + ".",
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
             formatter_class=argparse.RawDescriptionHelpFormatter,
-        )  # fmt: skip
+        )
         if name != command:
             continue
         if name in TOOLS:

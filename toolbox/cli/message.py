@@ -39,10 +39,22 @@ def send(workspace: str, message: bytes, *, jsonl: bool) -> int:
         sys.stdout.buffer.flush()
         return DONE
     done = subprocess.run(
-        [sys.executable, "-m", "toolbox", "serve", "--workspace", os.fspath(workspace),
-         "--stdio", "--format", framing],
-        input=payload, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "toolbox",
+            "serve",
+            "--workspace",
+            os.fspath(workspace),
+            "--stdio",
+            "--format",
+            framing,
+        ],
+        input=payload,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
     sys.stdout.buffer.write(done.stdout)
     sys.stdout.buffer.flush()
     if done.returncode:

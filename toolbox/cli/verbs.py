@@ -32,9 +32,12 @@ def add_verbs(parser: argparse.ArgumentParser, tool: str, only: str | None) -> N
             continue
         verb = load(tool, name)
         sub = group.add_parser(
-            name, help=verb.summary, description=verb.summary, epilog=_epilog(verb),
+            name,
+            help=verb.summary,
+            description=verb.summary,
+            epilog=_epilog(verb),
             formatter_class=argparse.RawDescriptionHelpFormatter,
-        )  # fmt: skip
+        )
         _add_arguments(sub, verb)
 
 
@@ -83,39 +86,71 @@ def _add_arguments(parser: argparse.ArgumentParser, verb: Verb[Any]) -> None:
         doc = field.doc.replace("%", "%%") or None
         if field.name in verb.positional:
             parser.add_argument(
-                field.name, nargs=None if field.required else "?", help=doc,
-                type=_converter(field), default=argparse.SUPPRESS,
-            )  # fmt: skip
+                field.name,
+                nargs=None if field.required else "?",
+                help=doc,
+                type=_converter(field),
+                default=argparse.SUPPRESS,
+            )
         if field.name in verb.positional and field.required:
             continue
         flag = "--" + field.name.replace("_", "-")
         if field.name == "dry_run":
-            parser.add_argument("--write", dest="dry_run", action="store_false",
-                                default=argparse.SUPPRESS, help="write, instead of a dry run")  # fmt: skip
+            parser.add_argument(
+                "--write",
+                dest="dry_run",
+                action="store_false",
+                default=argparse.SUPPRESS,
+                help="write, instead of a dry run",
+            )
         elif field.kinds[0] == "boolean":
-            parser.add_argument(flag, dest=field.name, action=argparse.BooleanOptionalAction,
-                                default=argparse.SUPPRESS, help=doc)  # fmt: skip
+            parser.add_argument(
+                flag,
+                dest=field.name,
+                action=argparse.BooleanOptionalAction,
+                default=argparse.SUPPRESS,
+                help=doc,
+            )
         elif "list" in field.kinds and field.item is not None and "string" in field.item.kinds:
-            parser.add_argument(flag, dest=field.name, action="append", metavar="VALUE",
-                                default=argparse.SUPPRESS, help=(doc or "") + " (may be repeated)")  # fmt: skip
+            parser.add_argument(
+                flag,
+                dest=field.name,
+                action="append",
+                metavar="VALUE",
+                default=argparse.SUPPRESS,
+                help=(doc or "") + " (may be repeated)",
+            )
         else:
             dest = field.name if field.name not in verb.positional else f"option_{field.name}"
             parser.add_argument(
-                flag, dest=dest, type=_converter(field), default=argparse.SUPPRESS,
+                flag,
+                dest=dest,
+                type=_converter(field),
+                default=argparse.SUPPRESS,
                 choices=field.choices if field.kinds == ("choice",) else None,
-                metavar=None if field.kinds == ("choice",) else field.name.upper(), help=doc,
-            )  # fmt: skip
+                metavar=None if field.kinds == ("choice",) else field.name.upper(),
+                help=doc,
+            )
     _common(parser, own_max_bytes=verb.own_max_bytes)
 
 
 def _common(parser: argparse.ArgumentParser, *, own_max_bytes: bool) -> None:
     group = parser.add_argument_group("every verb")
-    group.add_argument("--workspace", metavar="DIR", default=None,
-                       help="the folder that files are in (default: this one)")  # fmt: skip
+    group.add_argument(
+        "--workspace",
+        metavar="DIR",
+        default=None,
+        help="the folder that files are in (default: this one)",
+    )
     group.add_argument("--json", dest="as_json", action="store_true", help="print the envelope")
     if not own_max_bytes:
-        group.add_argument("--max-bytes", dest="max_bytes", type=int, default=argparse.SUPPRESS,
-                           help="cut the output to this many bytes (default: whole)")  # fmt: skip
+        group.add_argument(
+            "--max-bytes",
+            dest="max_bytes",
+            type=int,
+            default=argparse.SUPPRESS,
+            help="cut the output to this many bytes (default: whole)",
+        )
     group.add_argument("--no-daemon", action="store_true", help="answer alone, ask no daemon")
     group.add_argument("--color", choices=("auto", "always", "never"), default="auto")
 
@@ -128,7 +163,11 @@ def _converter(field: Field) -> Any:
         return str
 
     def convert(text: str) -> Any:
-        if "json" in kinds or text[:1] in "[{" or ("integer" in kinds and text.lstrip("-").isdigit()):
+        if (
+            "json" in kinds
+            or text[:1] in "[{"
+            or ("integer" in kinds and text.lstrip("-").isdigit())
+        ):
             try:
                 return json.loads(text)
             except ValueError:

@@ -39,6 +39,9 @@ class Settings:
     kept_bytes: int = limits.KEPT_DOCUMENT_BYTES
     confine: str = "warn"
     cross_mounts: bool = False
+    idle_seconds: float | None = None
+    """How long after the last client of the socket the daemon ends; None for never."""
+    warm_mcp: bool = False
     memory_bytes: int | None = None
     """Address space of one worker; None for the default of `sandbox.confine`."""
 

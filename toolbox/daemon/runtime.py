@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import os
 import signal
 import socket
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from sandbox.root import Root
     from sandbox.zygote import Zygote
 
+NAMED_CLIENTS = 64
+"""Client names whose place in the queue is remembered."""
+
 PENDING_BYTES = 8 * 1024 * 1024
 """Replies that wait for a slow reader before its input is no longer read."""
 
@@ -43,6 +47,9 @@ class Daemon:
         self._gate: gate.GateSocket | None = None
         self._closers: list[Callable[[], Any]] = []
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._mcp_clients: dict[str, Client] = {}
+        self._connections = 0
+        self._idle_timer: asyncio.TimerHandle | None = None
         self.watch = Watch(root, self.service, self.log)
         self.http_url: str | None = None
 
@@ -73,9 +80,23 @@ class Daemon:
             self._closers.append(door.stop)
         if self.settings.stdio:
             await self._open_stdio()
-        self.log("started", version=__version__, pid=os.getpid(), workers=self.settings.workers,
-                 socket=self._gate.path if self._gate else None, http=self.http_url,
-                 stdio=self.settings.stdio, confine=self.settings.confine)  # fmt: skip
+        if self.settings.warm_mcp:
+            self.keep(
+                loop.create_task(
+                    asyncio.to_thread(importlib.import_module, "toolbox.daemon.mcp_server")
+                )
+            )
+        self._arm_idle()
+        self.log(
+            "started",
+            version=__version__,
+            pid=os.getpid(),
+            workers=self.settings.workers,
+            socket=self._gate.path if self._gate else None,
+            http=self.http_url,
+            stdio=self.settings.stdio,
+            confine=self.settings.confine,
+        )
         reason = await self._stop
         self.log("stopping", reason=reason)
         await self._close()
@@ -89,6 +110,39 @@ class Daemon:
         """Begin the end; a second call changes nothing."""
         if not self._stop.done():
             self._stop.set_result(reason)
+
+    def _arm_idle(self) -> None:
+        """Begin to count down to the idle end, where one was asked for."""
+        if self.settings.idle_seconds is not None and self._connections == 0:
+            self._idle_timer = asyncio.get_running_loop().call_later(
+                self.settings.idle_seconds, self.stop, "idle"
+            )
+
+    def joined(self) -> None:
+        """A connection on the socket has come."""
+        self._connections += 1
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+
+    def left(self) -> None:
+        """A connection on the socket has gone."""
+        self._connections -= 1
+        self._arm_idle()
+
+    def keep(self, task: asyncio.Task[Any]) -> None:
+        """Hold a task until it ends; the stop cancels it."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def mcp_client(self, name: str) -> Client:
+        """The queue place of an MCP client: one for each name, so that none starves the rest."""
+        key = f"mcp {name[:40]}"
+        if key not in self._mcp_clients:
+            if len(self._mcp_clients) >= NAMED_CLIENTS:
+                self._mcp_clients.pop(next(iter(self._mcp_clients)))
+            self._mcp_clients[key] = Client(key)
+        return self._mcp_clients[key]
 
     async def _close(self) -> None:
         for close in self._closers:
@@ -111,9 +165,7 @@ class Daemon:
         self._gate.socket.setblocking(False)
 
     def _door(self) -> asyncio.Protocol:
-        return _PeerChecked(
-            self.service, "socket", self.settings.framing, self._takeover, self.log
-        )
+        return _SocketDoor(self)
 
     def _takeover(
         self, kind: str, options: dict[str, str], transport: asyncio.Transport, rest: bytes
@@ -145,8 +197,9 @@ class Daemon:
         source, sink = standard_streams()
         writer = await _writer_for(sink)
         client = Client("stdio")
-        session = Session(self.service, client, self.settings.framing, writer,
-                          seconds=self.settings.seconds)  # fmt: skip
+        session = Session(
+            self.service, client, self.settings.framing, writer, seconds=self.settings.seconds
+        )
         only = self._gate is None and self.settings.http is None
         if only:
             session.done.add_done_callback(lambda _: self.stop("end of standard input"))
@@ -201,23 +254,28 @@ class _Feeder(asyncio.Protocol):
             self._session.end()
 
 
-class _PeerChecked(StreamDoor):
+class _SocketDoor(StreamDoor):
     """A connection on the Unix socket: only our own user may speak."""
 
-    def __init__(self, service: Service, name: str, framing: Any, takeover: Any, log: Log) -> None:
-        super().__init__(service, name, framing, takeover)
-        self._log = log
+    def __init__(self, daemon: Daemon) -> None:
+        super().__init__(daemon.service, "socket", daemon.settings.framing, daemon._takeover)
+        self._daemon = daemon
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self._daemon.joined()
         sock: socket.socket = transport.get_extra_info("socket")
         uid = gate.peer_uid(sock)
         if uid != os.geteuid():
-            self._log("refused", "warning", peer_uid=uid)
-            transport.close()
+            self._daemon.log("refused", "warning", peer_uid=uid)
+            transport.abort() if isinstance(transport, asyncio.Transport) else transport.close()
             return
         assert isinstance(transport, asyncio.Transport)
         transport.set_write_buffer_limits(high=PENDING_BYTES)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._daemon.left()
 
 
 class _Control(asyncio.Protocol):
@@ -229,6 +287,9 @@ class _Control(asyncio.Protocol):
         self._buffer = bytearray()
         if rest:
             self.data_received(rest)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._daemon.left()
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data

@@ -178,16 +178,30 @@ class Service:
 
     def _refuse(self, job: _Job) -> None:
         self._waiting -= 1
-        self._finish(job, failure(_op(job.call), Cancelled(
-            "the daemon is stopping; this call was not started", hint="start the daemon again")))  # fmt: skip
+        self._finish(
+            job,
+            failure(
+                _op(job.call),
+                Cancelled(
+                    "the daemon is stopping; this call was not started",
+                    hint="start the daemon again",
+                ),
+            ),
+        )
 
     # -- calls --------------------------------------------------------------------------------
 
     def submit(self, client: Client, call: Call) -> asyncio.Future[Reply]:
         """A future with the call's one reply."""
         write = self.writes(call)
-        job = _Job(client, call, write, "" if write else _route(call),
-                   self._loop.create_future(), time.perf_counter())  # fmt: skip
+        job = _Job(
+            client,
+            call,
+            write,
+            "" if write else _route(call),
+            self._loop.create_future(),
+            time.perf_counter(),
+        )
         problem: ToolboxError | None = None
         if self._stopping:
             problem = Cancelled("the daemon is stopping", hint="start the daemon again")
@@ -321,17 +335,25 @@ class Service:
             frame = await worker.ask(encode(Run(job.call)), job.call.seconds)
             reply = decode_reply.decode(frame)
         except WorkerTimedOut:
-            reply = failure(op, TimedOut(
-                f"no answer within {job.call.seconds:g} s; its worker was killed and replaced, "
-                "other calls went on",
-                hint="narrow the question: a deeper path, a simpler pattern, a smaller file"))  # fmt: skip
+            reply = failure(
+                op,
+                TimedOut(
+                    f"no answer within {job.call.seconds:g} s; its worker was killed and replaced, "
+                    "other calls went on",
+                    hint="narrow the question: a deeper path, a simpler pattern, a smaller file",
+                ),
+            )
         except WorkerDied:
             if job.client.gone:
                 reply = failure(op, Cancelled("the client went away"))
             else:
-                reply = failure(op, Internal(
-                    "the worker of this call ended; it was replaced, other calls went on",
-                    hint="ask again; if it ends again, narrow the question"))  # fmt: skip
+                reply = failure(
+                    op,
+                    Internal(
+                        "the worker of this call ended; it was replaced, other calls went on",
+                        hint="ask again; if it ends again, narrow the question",
+                    ),
+                )
         except Exception as exc:
             reply = failure(op, exc)
         self._finish(job, reply)
@@ -347,8 +369,14 @@ class Service:
         size = len(reply.text) + len(reply.result)
         op = reply.op if reply.code not in ("E_UNKNOWN_TOOL", "E_UNKNOWN_VERB") else "unknown"
         self.metrics.observe(op, outcome, seconds, size, reply.cached)
-        self.log("call", client=job.client.name, op=reply.op, ms=round(seconds * 1e3, 3),
-                 bytes=size, outcome=outcome)  # fmt: skip
+        self.log(
+            "call",
+            client=job.client.name,
+            op=reply.op,
+            ms=round(seconds * 1e3, 3),
+            bytes=size,
+            outcome=outcome,
+        )
         if not job.future.done():
             job.future.set_result(reply)
 

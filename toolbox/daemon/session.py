@@ -187,15 +187,19 @@ class Session:
             case jsonl.Message():
                 self._text_message(item)
             case jsonl.Bad():
-                self._emit_jsonl(item.id, 0, failure(item.op, BadCall(
-                    item.message, hint=item.hint, at=item.at)))  # fmt: skip
+                self._emit_jsonl(
+                    item.id, 0, failure(item.op, BadCall(item.message, hint=item.hint, at=item.at))
+                )
 
     def _text_message(self, item: jsonl.Message) -> None:
         ident = item.id
-        message = TagMessage(self, Order(self._service, self._client),
-                             lambda index, call, reply: self._emit_jsonl(ident, index, reply),
-                             in_order=False,
-                             closing=lambda m: self._close_jsonl(ident, m))  # fmt: skip
+        message = TagMessage(
+            self,
+            Order(self._service, self._client),
+            lambda index, call, reply: self._emit_jsonl(ident, index, reply),
+            in_order=False,
+            closing=lambda m: self._close_jsonl(ident, m),
+        )
         message.feed(item.message)
         message.finish(terminated=True)
 
@@ -204,8 +208,11 @@ class Session:
             return
         text = message.closing_text()
         result = {"calls": message.calls, "skipped": [{"reason": r} for r in message.skipped]}
-        self._emit_jsonl(ident, message.calls, Reply(
-            op="message", ok=True, text=text, result=orjson.dumps(result)))  # fmt: skip
+        self._emit_jsonl(
+            ident,
+            message.calls,
+            Reply(op="message", ok=True, text=text, result=orjson.dumps(result)),
+        )
 
     def _reply_jsonl(self, ident: bytes | None, index: int, future: asyncio.Future[Reply]) -> None:
         self._emit_jsonl(ident, index, future.result())
@@ -224,9 +231,12 @@ class Session:
                 if not nul and not head:
                     return
                 self._message = TagMessage(
-                    self, Order(self._service, self._client), self._emit_tags, in_order=True,
+                    self,
+                    Order(self._service, self._client),
+                    self._emit_tags,
+                    in_order=True,
                     closing=self._close_tags,
-                )  # fmt: skip
+                )
             self._message.feed(head)
             if nul:
                 self._message.finish(terminated=True)
@@ -310,8 +320,8 @@ class TagMessage:
                 "meant to run stands outside of those"
             )
         return (
-            "no call in this message; a call is <tool_call name=\"@json\" "
-            "args='{\"cmd\":\"get\",\"args\":{\"file\":\"resp.json\",\"path\":\"data\"}}' />"
+            'no call in this message; a call is <tool_call name="@json" '
+            'args=\'{"cmd":"get","args":{"file":"resp.json","path":"data"}}\' />'
         )
 
     def _take(self, items: list[Any]) -> None:
@@ -430,8 +440,10 @@ class StreamDoor(asyncio.Protocol):
 
     def _refuse(self, reason: str) -> None:
         assert self._transport is not None
-        self._transport.write(json.dumps({"ok": False, "error": {
-            "code": "E_BAD_CALL", "message": reason}}).encode() + b"\n")  # fmt: skip
+        self._transport.write(
+            json.dumps({"ok": False, "error": {"code": "E_BAD_CALL", "message": reason}}).encode()
+            + b"\n"
+        )
         self._transport.close()
 
     def _close(self) -> None:
@@ -443,9 +455,11 @@ class StreamDoor(asyncio.Protocol):
             if self._head:
                 self._framing = self._framing
                 self._session = Session(
-                    self._service, self._client, self._framing,
+                    self._service,
+                    self._client,
+                    self._framing,
                     self._transport.write if self._transport else (lambda _: None),
-                )  # fmt: skip
+                )
                 self._session.done.add_done_callback(lambda _: self._close())
                 self._session.feed(self._head)
             else:

@@ -15,8 +15,21 @@ from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 BUCKETS_SECONDS: Final = (
-    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
-)  # fmt: skip
+    0.0005,
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+)
 """Upper bounds of the latency histograms: a warm answer to the deadline."""
 
 
@@ -100,7 +113,9 @@ class Metrics:
         for (op, outcome), n in sorted(self.outcomes.items()):
             lines.append(f'toolbox_calls_total{{op="{op}",outcome="{outcome}"}} {n}')
         lines.append("# TYPE toolbox_bytes_out_total counter")
-        lines += [f'toolbox_bytes_out_total{{op="{o}"}} {n}' for o, n in sorted(self.bytes_out.items())]
+        lines += [
+            f'toolbox_bytes_out_total{{op="{o}"}} {n}' for o, n in sorted(self.bytes_out.items())
+        ]
         lines.append("# TYPE toolbox_call_seconds histogram")
         for op, h in sorted(self.latency.items()):
             running = 0

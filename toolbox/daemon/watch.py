@@ -76,9 +76,14 @@ class Watch:
 
         places = {f"/proc/self/fd/{held.fd}": name for name, held in self._folders.items()}
         async for changes in awatch(
-            *places, watch_filter=None, debounce=SETTLE_MS, step=20, recursive=False,
-            stop_event=self._changed, ignore_permission_denied=True,
-        ):  # fmt: skip
+            *places,
+            watch_filter=None,
+            debounce=SETTLE_MS,
+            step=20,
+            recursive=False,
+            stop_event=self._changed,
+            ignore_permission_denied=True,
+        ):
             paths = set()
             for _, changed in changes:
                 place, _, name = changed.rpartition("/")

@@ -1,0 +1,60 @@
+"""The commands that open a door for others: mcp, attach, completions."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from toolbox.cli.main import DONE
+
+CLIENTS = ("claude-code", "codex", "gemini", "vscode", "cursor", "opencode", "zed")
+
+
+def add_options(parser: argparse.ArgumentParser, command: str) -> None:
+    """The options of one command."""
+    workspace = os.environ.get("TOOLBOX_WORKSPACE") or "."
+    if command == "completions":
+        parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+        return
+    parser.add_argument(
+        "--workspace",
+        metavar="DIR",
+        default=workspace,
+        help="the workspace's folder (default: this one)",
+    )
+    if command == "mcp":
+        parser.add_argument(
+            "--tools",
+            choices=("tools", "verbs"),
+            default="tools",
+            help="three tools, or one for each verb (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--confine",
+            choices=("require", "warn", "off"),
+            default="warn",
+            help="confinement of a daemon that this starts",
+        )
+    else:
+        parser.add_argument("client", choices=CLIENTS)
+        parser.add_argument(
+            "--print", dest="only_print", action="store_true", help="show the change, write nothing"
+        )
+        parser.add_argument("--yes", action="store_true", help="write without asking")
+        parser.add_argument("--tools", choices=("tools", "verbs"), default="tools")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run one of these commands; the exit status."""
+    if options.command == "mcp":
+        from toolbox.cli import bridge
+
+        return bridge.run(options.workspace, tools=options.tools, confine=options.confine)
+    if options.command == "completions":
+        from toolbox.cli import completions
+
+        print(completions.script(options.shell), end="")
+        return DONE
+    from toolbox.cli import attach
+
+    return attach.run(options)
