@@ -6,9 +6,10 @@ sides are compared folded, or are too large for one pass, the changes are render
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolbox.engines.diff import guard, xdiff
 from toolbox.engines.diff.fold import folder
@@ -125,16 +126,19 @@ def unified(
     the search is bounded, and `note` says where it stopped.
     """
     folded = ignore_whitespace or ignore_case
-    hunks: list[Hunk] = []
-    note = None
-    if a != b:
-        if folded:
-            hunks, note = _folded(
-                a, b, context, ignore_whitespace, ignore_case, deadline, lines_most
-            )
-        else:
-            hunks, note = _exact(a, b, context, deadline, lines_most)
-    return UnifiedDiff(a_name, b_name, hunks, count(a), count(b), note, folded)
+    if a == b:
+        lines = count(a)
+        return UnifiedDiff(a_name, b_name, [], lines, lines, None, folded)
+    if folded:
+        fold = folder(ignore_whitespace=ignore_whitespace, ignore_case=ignore_case)
+        sides = split(a), split(b)
+        hunks, note = _folded(sides, fold, ignore_whitespace, context, deadline, lines_most)
+        return UnifiedDiff(
+            a_name, b_name, hunks, len(sides[0].lines), len(sides[1].lines), note, folded
+        )
+    middles = _trimmed(a, b, context + SLIDE_LINES)
+    hunks, note = _exact(a, b, middles, context, deadline, lines_most)
+    return UnifiedDiff(a_name, b_name, hunks, middles.all_a, middles.all_b, note, folded)
 
 
 def changes(
@@ -150,50 +154,74 @@ def changes(
     return _changes(a, b, deadline, lines_most)
 
 
-def _trimmed(a: bytes, b: bytes, context: int) -> tuple[bytes, bytes, int]:
-    """(middle of a, middle of b, lines before them)."""
+class _Middles(NamedTuple):
+    """What differs of two texts, and the lines of it and around it."""
+
+    a: bytes
+    b: bytes
+    a_lines: int
+    b_lines: int
+    before: int
+    after: int
+
+    @property
+    def lines(self) -> int:
+        return self.a_lines + self.b_lines
+
+    @property
+    def all_a(self) -> int:
+        return self.before + self.a_lines + self.after
+
+    @property
+    def all_b(self) -> int:
+        return self.before + self.b_lines + self.after
+
+
+def _trimmed(a: bytes, b: bytes, keep_lines: int) -> _Middles:
     if len(a) + len(b) < TRIM_BYTES:
-        return a, b, 0
-    start, a_end, b_end = differing_middles(a, b, context + SLIDE_LINES)
-    return a[start:a_end], b[start:b_end], a.count(b"\n", 0, start)
+        return _Middles(a, b, count(a), count(b), 0, 0)
+    start, a_end, b_end = differing_middles(a, b, keep_lines)
+    x, y = a[start:a_end], b[start:b_end]
+    return _Middles(x, y, count(x), count(y), a.count(b"\n", 0, start), count(a[a_end:]))
 
 
 def _exact(
-    a: bytes, b: bytes, context: int, deadline: HasCheck | None, lines_most: int
+    a: bytes,
+    b: bytes,
+    middles: _Middles,
+    context: int,
+    deadline: HasCheck | None,
+    lines_most: int,
 ) -> tuple[list[Hunk], str | None]:
-    a_middle, b_middle, before = _trimmed(a, b, context)
-    lines = count(a_middle) + count(b_middle)
-    if lines <= lines_most:
-        minimal = lines <= xdiff.MINIMAL_LINES
-        raw = xdiff.hunks(a_middle, b_middle, context, minimal=minimal)
+    before = middles.before
+    if middles.lines <= lines_most:
+        minimal = middles.lines <= xdiff.MINIMAL_LINES
+        raw = xdiff.hunks(middles.a, middles.b, context, minimal=minimal)
         return [Hunk(h[0] + before, h[1], h[2] + before, h[3], h[4]) for h in raw], None
-    found, note = _bounded(split(a_middle), split(b_middle), deadline, lines_most, before)
+    found, note = _bounded(middles, deadline, lines_most)
     return render(split(a), split(b), _shifted(found, before), context), note
 
 
 def _changes(
     a: bytes, b: bytes, deadline: HasCheck | None, lines_most: int
 ) -> tuple[list[Change], str | None]:
-    a_middle, b_middle, before = _trimmed(a, b, 0)
-    lines = count(a_middle) + count(b_middle)
-    if lines <= lines_most:
-        minimal = lines <= xdiff.MINIMAL_LINES
-        return _shifted(xdiff.changes(a_middle, b_middle, minimal=minimal), before), None
-    found, note = _bounded(split(a_middle), split(b_middle), deadline, lines_most, before)
-    return _shifted(found, before), note
+    middles = _trimmed(a, b, SLIDE_LINES)
+    if middles.lines <= lines_most:
+        minimal = middles.lines <= xdiff.MINIMAL_LINES
+        found = xdiff.changes(middles.a, middles.b, minimal=minimal)
+        return _shifted(found, middles.before), None
+    found, note = _bounded(middles, deadline, lines_most)
+    return _shifted(found, middles.before), note
 
 
 def _folded(
-    a: bytes,
-    b: bytes,
-    context: int,
+    sides: tuple[Lines, Lines],
+    fold: Callable[[bytes], bytes],
     ignore_whitespace: bool,
-    ignore_case: bool,
+    context: int,
     deadline: HasCheck | None,
     lines_most: int,
 ) -> tuple[list[Hunk], str | None]:
-    fold = folder(ignore_whitespace=ignore_whitespace, ignore_case=ignore_case)
-    sides = split(a), split(b)
     texts = []
     for side in sides:
         text = b"".join([fold(line) + b"\n" for line in side.lines])
@@ -203,10 +231,11 @@ def _folded(
 
 
 def _bounded(
-    a: Lines, b: Lines, deadline: HasCheck | None, lines_most: int, before: int
+    middles: _Middles, deadline: HasCheck | None, lines_most: int
 ) -> tuple[list[Change], str | None]:
+    before = middles.before
     sides = []
-    for side in (a, b):
+    for side in (split(middles.a), split(middles.b)):
         # A last line without its newline equals none that has one.
         sides.append(side.lines if side.ended else [*side.lines[:-1], side.lines[-1] + MARKER])
     found = guard.large_changes(*sides, deadline=deadline, lines_most=lines_most)

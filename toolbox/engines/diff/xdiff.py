@@ -14,7 +14,7 @@ MINIMAL_LINES: Final = 2_000
 """Lines of both sides up to which the script is searched to the shortest: at most about 20 ms.
 Past it xdiff's heuristics give about 1 % more edits and never run away."""
 
-_HEADER: Final = re.compile(rb"(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HEADER: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 class Change(NamedTuple):
@@ -55,23 +55,20 @@ def _patch(a: bytes, b: bytes, context: int, *, minimal: bool) -> Any:
 def hunks(a: bytes, b: bytes, context: int, *, minimal: bool) -> list[RawHunk]:
     """The hunks between two texts, written by xdiff itself."""
     patch = _patch(a, b, context, minimal=minimal)
-    # No line of a body begins with @: each has its sign, or the marker's backslash.
-    parts = patch.data.split(b"\n@@ -")
+    data = patch.data
     del patch
     found = []
-    for part in parts[1:-1]:
-        found.append(_hunk(part, b"\n"))
-    if len(parts) > 1:
-        found.append(_hunk(parts[-1], b""))
+    # No line of a body begins with @: each has its sign, or the marker's backslash.
+    at = data.find(b"\n@@ -") + 1
+    while at:
+        body = data.index(b"\n", at) + 1
+        end = data.find(b"\n@@ -", body - 1) + 1
+        header = _HEADER.match(data, at)
+        assert header is not None
+        a_start, a_lines, b_start, b_lines = (int(group or b"1") for group in header.groups())
+        found.append(RawHunk(a_start, a_lines, b_start, b_lines, data[body : end or len(data)]))
+        at = end
     return found
-
-
-def _hunk(part: bytes, end: bytes) -> RawHunk:
-    header = _HEADER.match(part)
-    assert header is not None
-    a_start, a_lines, b_start, b_lines = (1 if g is None else int(g) for g in header.groups())
-    body = part[part.index(b"\n", header.end()) + 1 :]
-    return RawHunk(a_start, a_lines, b_start, b_lines, body + end if end else body)
 
 
 def changes(a: bytes, b: bytes, *, minimal: bool) -> list[Change]:
