@@ -64,7 +64,9 @@ class Field:
         return " or ".join(words)
 
     def plural(self) -> str:
-        return " or ".join({"json": "values", "choice": "names"}.get(k, k + "s") for k in self.kinds)
+        return " or ".join(
+            {"json": "values", "choice": "names"}.get(k, k + "s") for k in self.kinds
+        )
 
     def _bounds(self) -> str:
         if self.minimum is not None and self.maximum is not None:
@@ -164,8 +166,11 @@ def check(verb: Verb[Any], given: Mapping[str, Any]) -> Checked:
         name = given_name if given_name in known else _snake(given_name)
         if name == MAX_BYTES and not verb.own_max_bytes:
             if type(value) is not int or value < MAX_BYTES_LEAST:
-                wrong(name, f"max_bytes: expected an integer of at least {MAX_BYTES_LEAST}, "
-                            f"got {preview(value)}")  # fmt: skip
+                wrong(
+                    name,
+                    f"max_bytes: expected an integer of at least {MAX_BYTES_LEAST}, "
+                    f"got {preview(value)}",
+                )
             else:
                 max_bytes = value
             continue
@@ -192,8 +197,13 @@ def check(verb: Verb[Any], given: Mapping[str, Any]) -> Checked:
     for group in verb.exactly_one:
         present = [n for n in group if values.get(n) is not None]
         if len(present) != 1 and not any(n in fields_at for n in group):
-            got = "neither" if not present and len(group) == 2 else "none" if not present else (
-                "both" if len(group) == 2 else " and ".join(present))  # fmt: skip
+            got = (
+                "neither"
+                if not present and len(group) == 2
+                else "none"
+                if not present
+                else ("both" if len(group) == 2 else " and ".join(present))
+            )
             wrong(group[0], f"expected exactly one of {' and '.join(group)}, got {got}")
     if problems:
         takes = ", ".join(n if f.required else f"{n}?" for n, f in known.items())
@@ -221,8 +231,9 @@ def _fit(field: Field, value: Any, *, strict: bool) -> tuple[str | None, Any, st
                 return (
                     f"{field.name}: invalid Unicode: a lone surrogate "
                     f"U+{ord(value[exc.start]):04X} at character {exc.start}",
-                    None, None,
-                )  # fmt: skip
+                    None,
+                    None,
+                )
             return None, value, None
         if kind == "integer" and isinstance(value, int | float) and not isinstance(value, bool):
             if isinstance(value, float):
@@ -234,7 +245,11 @@ def _fit(field: Field, value: Any, *, strict: bool) -> tuple[str | None, Any, st
             if field.maximum is not None and value > field.maximum:
                 if strict:
                     continue
-                return None, field.maximum, f"{field.name} {value} taken as the most, {field.maximum}"
+                return (
+                    None,
+                    field.maximum,
+                    f"{field.name} {value} taken as the most, {field.maximum}",
+                )
             return None, value, None
         if kind == "list" and isinstance(value, list):
             assert field.item is not None

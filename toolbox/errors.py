@@ -147,11 +147,32 @@ class Internal(ToolboxError):
 
 
 CODES: Final = (
-    "E_INVALID_ARG", "E_UNKNOWN_TOOL", "E_UNKNOWN_VERB", "E_BAD_CALL", "E_OUTSIDE_WORKSPACE",
-    "E_PROTECTED", "E_NOT_FOUND", "E_NOT_A_FILE", "E_TOO_LARGE", "E_PARSE", "E_NO_PATH",
-    "E_BAD_PATH", "E_BAD_WHERE", "E_BAD_PATTERN", "E_CHANGED", "E_PATCH_MALFORMED",
-    "E_PATCH_MISMATCH", "E_PATCH_UNSUPPORTED", "E_EXISTS", "E_NOT_A_REPO", "E_BAD_REVISION",
-    "E_WRITE_FAILED", "E_TIMEOUT", "E_BUSY", "E_CANCELLED", "E_INTERNAL",
-)  # fmt: skip
+    "E_INVALID_ARG",
+    "E_UNKNOWN_TOOL",
+    "E_UNKNOWN_VERB",
+    "E_BAD_CALL",
+    "E_OUTSIDE_WORKSPACE",
+    "E_PROTECTED",
+    "E_NOT_FOUND",
+    "E_NOT_A_FILE",
+    "E_TOO_LARGE",
+    "E_PARSE",
+    "E_NO_PATH",
+    "E_BAD_PATH",
+    "E_BAD_WHERE",
+    "E_BAD_PATTERN",
+    "E_CHANGED",
+    "E_PATCH_MALFORMED",
+    "E_PATCH_MISMATCH",
+    "E_PATCH_UNSUPPORTED",
+    "E_EXISTS",
+    "E_NOT_A_REPO",
+    "E_BAD_REVISION",
+    "E_WRITE_FAILED",
+    "E_TIMEOUT",
+    "E_BUSY",
+    "E_CANCELLED",
+    "E_INTERNAL",
+)
 """Every code a reply can carry. E_WRITE_FAILED (a full or read-only disk) is a caller's to mend,
 so it is told apart from E_INTERNAL."""

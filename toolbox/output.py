@@ -48,13 +48,22 @@ class Reply(msgspec.Struct, frozen=True, array_like=True):
         op = orjson.dumps(self.op)
         if not self.ok:
             return b'{%s"ok":false,"op":%s,"api":%d,"error":%s%s' % (
-                extra, op, API, self.error, meta,
-            )  # fmt: skip
+                extra,
+                op,
+                API,
+                self.error,
+                meta,
+            )
         return b'{%s"ok":true,"op":%s,"api":%d,"result":%s,"text":%s,"truncated":%s,"hint":%s%s' % (
-            extra, op, API, self.result, orjson.dumps(self.text),
+            extra,
+            op,
+            API,
+            self.result,
+            orjson.dumps(self.text),
             b"true" if self.truncated else b"false",
-            orjson.dumps(self.hint), meta,
-        )  # fmt: skip
+            orjson.dumps(self.hint),
+            meta,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +112,9 @@ def fit(answer: Answer, cap_bytes: int | None, notes: tuple[str, ...] = ()) -> F
     if best is None or (best[0] == 0 and total):
         if answer.oversize is not None:
             text, struct = answer.oversize(cap_bytes)
-            return Fitted(_clip(text, cap_bytes), encode(struct), True, answer.more(0) or answer.hint)
+            return Fitted(
+                _clip(text, cap_bytes), encode(struct), True, answer.more(0) or answer.hint
+            )
         if best is None:
             text = _clip(_compose(answer, 0, total, notes), cap_bytes)
             return Fitted(text, encode(answer.result(0)), True, answer.more(0) or answer.hint)
@@ -123,7 +134,8 @@ def _compose(answer: Answer, shown: int, total: int, notes: tuple[str, ...]) -> 
     if shown < total:
         more = answer.more(shown) or answer.hint
         parts.append(
-            f"… showing {number(shown)} of {number(total)} {answer.noun}" + (f"; {more}" if more else "")
+            f"… showing {number(shown)} of {number(total)} {answer.noun}"
+            + (f"; {more}" if more else "")
         )
     if answer.tail:
         parts.append(answer.tail)

@@ -14,10 +14,21 @@ from toolbox.verb import Verb
 TOOLS: Final[dict[str, tuple[str, ...]]] = {
     "json": ("get", "keys", "query", "schema", "validate", "pretty"),
     "diff": (
-        "files", "text", "dirs", "lines", "json", "csv", "markdown", "patch", "revisions",
-        "sequence", "apply", "undo", "history",
+        "files",
+        "text",
+        "dirs",
+        "lines",
+        "json",
+        "csv",
+        "markdown",
+        "patch",
+        "revisions",
+        "sequence",
+        "apply",
+        "undo",
+        "history",
     ),
-}  # fmt: skip
+}
 """Tool → its verbs, in the order in which help and catalogue list them. Each is the module
 `toolbox.verbs.<tool>.<verb>`, whose `VERB` is the record."""
 

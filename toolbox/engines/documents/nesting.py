@@ -1,0 +1,115 @@
+"""How deep a JSON text nests: a guard around native decoders, and the place past a limit.
+
+Native decoders recurse once a level and ask the interpreter's recursion guard each time. Where that
+guard follows `sys.setrecursionlimit` (CPython 3.11) it is set so that exactly the wanted number of
+levels passes, which costs microseconds whatever the text's size. Where it does not, brackets are
+counted.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+_raw = msgspec.json.Decoder(msgspec.Raw)
+
+_ADJUST: Final = 64
+"""How far a first guess at the frames in use may be off."""
+
+_ROOM: Final = 400
+"""Levels left for what runs below a decode."""
+
+_TOKENS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
+
+_NOT_BRACKETS: Final = bytes(c for c in range(256) if c not in b'[]{}"')
+_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
+
+
+def _frames() -> int:
+    frame = sys._getframe()
+    n = 0
+    while frame is not None:
+        n += 1
+        frame = frame.f_back  # type: ignore[assignment]
+    return n
+
+
+def _passes(levels: int) -> bool:
+    try:
+        _raw.decode(b"[" * levels + b"]" * levels)
+    except RecursionError:
+        return False
+    return True
+
+
+def guarded(levels: int, run: Callable[[], T]) -> tuple[T, bool]:
+    """What `run` gives, and whether its native decodes were held to `levels` of nesting.
+
+    Decoders called by `run` itself (no frame between) accept exactly that many levels, and raise
+    RecursionError on one more; with False the interpreter could not be told so, and the caller has
+    to count.
+    """
+    before = sys.getrecursionlimit()
+    limit = _frames() + levels
+    exact = False
+    try:
+        for _ in range(_ADJUST):
+            sys.setrecursionlimit(limit)
+            if not _passes(levels):
+                limit += 1
+            elif _passes(levels + 1):
+                limit -= 1
+            else:
+                exact = True
+                break
+        else:
+            sys.setrecursionlimit(max(before, _frames() + levels + _ROOM))
+        return run(), exact
+    finally:
+        sys.setrecursionlimit(before)
+
+
+@contextmanager
+def room(levels: int) -> Iterator[None]:
+    """Within it, recursion may go `levels` deeper than the frames in use, and some."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _frames() + levels + _ROOM))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def is_deeper(text: bytes, levels: int) -> bool:
+    """True when valid JSON text nests deeper than `levels`."""
+    if text.count(b"[") + text.count(b"{") <= levels:
+        return False
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    bare = b"".join(text.translate(None, _NOT_BRACKETS).split(b'"')[::2]).translate(_SQUARE)
+    for _ in range(levels):
+        if not bare:
+            return False
+        bare = bare.replace(b"[]", b"")
+    return bool(bare)
+
+
+def find_deeper(text: bytes, levels: int) -> int | None:
+    """The offset of the first bracket that opens level `levels` + 1, or None."""
+    depth = 0
+    for token in _TOKENS.finditer(text):
+        first = text[token.start()]
+        if first in b"[{":
+            depth += 1
+            if depth > levels:
+                return token.start()
+        elif first != 0x22:
+            depth -= 1
+    return None
