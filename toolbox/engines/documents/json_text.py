@@ -12,6 +12,7 @@ from toolbox import limits
 from toolbox.engines.documents import chains, nesting, surrogates
 from toolbox.engines.documents.diagnose import diagnose, name_wide_encoding
 from toolbox.engines.documents.document import Document
+from toolbox.engines.documents.kept import CHAIN, SHADOW
 from toolbox.engines.documents.positions import BOM, locate, snippet
 from toolbox.errors import ParseFailed
 
@@ -21,11 +22,6 @@ _CHUNK_BYTES: Final = 64 * 1024
 _raw = msgspec.json.Decoder(msgspec.Raw)
 
 BOM_NOTE: Final = "the text starts with a byte order mark (3 bytes), which is no part of it"
-
-SHADOW: Final = "json_text.shadow"
-CHAIN: Final = "json_text.chain"
-"""Keys of `Document.kept`: the shadow of a text with lone surrogates, and what the first pass
-found on its way."""
 
 
 def open_json(

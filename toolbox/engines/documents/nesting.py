@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Final, TypeVar
 
 import msgspec
@@ -33,11 +34,11 @@ _SQUARE: Final = bytes.maketrans(b"{}", b"[]")
 
 
 def _frames() -> int:
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     n = 0
     while frame is not None:
         n += 1
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return n
 
 
