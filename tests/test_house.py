@@ -29,6 +29,7 @@ MAY_IMPORT = {
 the doors."""
 
 OPENERS = {
+    ("toolbox/cli/attach.py", "open"): "the client configuration of the person who attaches",
     ("toolbox/cli/commands.py", "open"): "`toolbox call FILE`: a person's own file, not a workspace's",
     ("toolbox/cli/main.py", "open"): "/dev/null, for a reader that went away",
     ("toolbox/daemon/http.py", "open"): "the token file that the operator names",

@@ -7,8 +7,6 @@ import os
 
 from toolbox.cli.main import DONE
 
-CLIENTS = ("claude-code", "codex", "gemini", "vscode", "cursor", "opencode", "zed")
-
 
 def add_options(parser: argparse.ArgumentParser, command: str) -> None:
     """The options of one command."""
@@ -36,7 +34,9 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
             help="confinement of a daemon that this starts",
         )
     else:
-        parser.add_argument("client", choices=CLIENTS)
+        from toolbox.cli.attach import CLIENTS
+
+        parser.add_argument("client", choices=tuple(CLIENTS))
         parser.add_argument(
             "--print", dest="only_print", action="store_true", help="show the change, write nothing"
         )

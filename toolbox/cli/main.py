@@ -43,7 +43,9 @@ exit status: 0 done, 1 the verb's own no (invalid, files differ), 2 an error
 """
 
 
-def build(command: str | None = None, verb: str | None = None) -> argparse.ArgumentParser:
+def build(
+    command: str | None = None, verb: str | None = None, *, everything: bool = False
+) -> argparse.ArgumentParser:
     """The parser; only the named command (and verb) has its options filled in, to start fast."""
     from toolbox.version import __version__
 
@@ -63,7 +65,7 @@ def build(command: str | None = None, verb: str | None = None) -> argparse.Argum
             description=summary[0].upper() + summary[1:] + ".",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name != command:
+        if name != command and not everything:
             continue
         if name in TOOLS:
             from toolbox.cli import verbs
