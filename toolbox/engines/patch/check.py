@@ -24,7 +24,8 @@ def check_section(section: Section, name: str) -> Fault | None:
             "unsupported", "binary",
             f"{name}: {section.binary}; binary changes are not applied", line,
         )  # fmt: skip
-    if section.hunks and all(_SUBMODULE.match(x) for h in section.hunks for x in (*h.old, *h.new)):
+    lines = [x for hunk in section.hunks for x in (*hunk.old[:2], *hunk.new[:2])]
+    if lines and all(_SUBMODULE.match(x) for x in lines):
         return _submodule(section, name)
     if section.old_missing and section.created_mode and (section.old_mode or section.rename_from):
         return Fault("malformed", "modes", "a new file cannot have an old mode or name", line)

@@ -160,7 +160,7 @@ def _build(
     body = lines[start:stop]
     old, new = sides(body)
     kinds = {line[:1] for line in body}
-    changes = b"+" in kinds or b"-" in kinds
+    changes = old != new
     fault = None
     if wrong == "header":
         fault = Fault("malformed", "header", "", at + 1)

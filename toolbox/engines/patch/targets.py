@@ -195,7 +195,10 @@ def _git(section: Section, action: Action, strip: int | None) -> Names | Fault:
         return _differ(stripped_old, stripped_new, line)
     name = stripped_old if stripped_old is not None else stripped_new
     assert name is not None
-    if pairs and not any(cut(a) == name and cut(b) == name for a, b in pairs):
+    if pairs and not any(
+        (action == "create" or cut(a) == name) and (action == "delete" or cut(b) == name)
+        for a, b in pairs
+    ):
         return _disagree(
             line,
             f'the "diff --git" line ({shown(section.git_rest)}) names other files than the "---" and "+++" lines, {shown(name)}',
