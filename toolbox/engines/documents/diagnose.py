@@ -93,11 +93,17 @@ def _wide_snippet(source: bytes, wide: str) -> str:
 
 def _bad_utf8(source: bytes, broken: UnicodeDecodeError) -> Diagnosis:
     line, column = locate(source, broken.start)
-    byte = source[broken.start]
-    latin = bytes([byte]).decode("cp1252", "replace")
+    message, cause = describe_bad_utf8(source, broken.start, broken.reason)
     return Diagnosis(
-        line, column, broken.start, f"expected UTF-8, got the byte 0x{byte:02X}",
-        f"the bytes from here are not UTF-8 ({broken.reason}); in Windows-1252 or Latin-1 this "
-        f"byte is “{show_character(latin)}”: save the text as UTF-8",
-        snippet(source, broken.start), "encoding",
-    )  # fmt: skip
+        line, column, broken.start, message, cause, snippet(source, broken.start), "encoding"
+    )
+
+
+def describe_bad_utf8(source: bytes, offset: int, reason: str) -> tuple[str, str]:
+    """The message and cause for a byte that is not UTF-8; `reason` is the decoder's."""
+    byte = source[offset]
+    latin = bytes([byte]).decode("cp1252", "replace")
+    return f"expected UTF-8, got the byte 0x{byte:02X}", (
+        f"the bytes from here are not UTF-8 ({reason}); in Windows-1252 or Latin-1 this "
+        f"byte is “{show_character(latin)}”: save the text as UTF-8"
+    )

@@ -43,6 +43,10 @@ _MERGE: Final = "\0<<"
 that are no strings are known by a NUL and their text: `1` and `"1"` are two keys."""
 
 
+_AFTER_NAME: Final = frozenset(("", " ", "\t", "\r", "\n", ",", "[", "]", "{", "}"))
+"""What ends an anchor or alias name in YAML 1.2 (7.1: ns-anchor-char)."""
+
+
 class Refused(Exception):
     """Raised for YAML that parses but means nothing; `mark` is where, `cause` what mends it."""
 
@@ -51,6 +55,10 @@ class Refused(Exception):
         self.message = message
         self.mark = mark
         self.cause = cause
+
+
+class Differs(Exception):
+    """Raised where libyaml ends a name earlier than YAML 1.2 does (`*a:` is an alias to `a:`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +79,14 @@ class Bounds:
 class Builder:
     """Builds one stream, a document at a time."""
 
-    def __init__(self, source: str, used: frozenset[str], bounds: Bounds) -> None:
-        """`used` holds every name that an alias in the source could have; others are not kept."""
+    def __init__(
+        self, source: str, used: frozenset[str], bounds: Bounds, *, check_names: bool
+    ) -> None:
+        """`used` holds every name that an alias in the source could have; others are not kept.
+
+        check_names: raise Differs for a name that YAML 1.2 reads otherwise.
+        """
+        self._check_names = check_names
         self._source = source
         self._used = used
         self._bounds = bounds
@@ -80,7 +94,8 @@ class Builder:
         self._anchors: dict[str, Region | None] = {}
         self._expanded_nodes = 0
         self._expanded_characters = 0
-        self._wrapped = False
+        self._copied = False
+        self._document_piece = 0
         self.documents = 0
         self.templates = False
 
@@ -105,7 +120,7 @@ class Builder:
         if wanted is None:
             append("[")
             at(0), starts(0), ends(len(self._source)), lines(0)
-            depth = 1
+            depth = self._document_piece = 1
         while True:
             look()
             for _ in repeat(None, EVENTS_A_LOOK):
@@ -173,6 +188,7 @@ class Builder:
                     if depth > self._bounds.levels:
                         raise _too_deep(self._bounds.levels, mark)
                     if anchor is not None:
+                        self._check_anchor(event)
                         self._anchors[anchor] = None
                     at(first_piece)
                     starts(mark.index)
@@ -227,7 +243,7 @@ class Builder:
                         self._add_complex_key(keys, first, entry, event.start_mark, -1)
                         expect = VALUE
                 elif kind is DocumentEndEvent:
-                    self._end_document()
+                    self._end_document(wanted)
                     if wanted is None:
                         append(",")
                         continue
@@ -250,17 +266,23 @@ class Builder:
             made.lines.append,
         )  # fmt: skip
 
-    def _end_document(self) -> None:
+    def _end_document(self, wanted: int | None) -> None:
+        """Check what could only be known at the end, and forget what ends with the document."""
         made = self._made
-        if self._expanded_nodes or self._wrapped:
-            deep = find_too_deep(made.out, self._bounds.levels)
+        if self._copied:
+            outer = 0 if wanted else 1
+            levels = self._bounds.levels - outer
+            deep = find_too_deep(made.out, self._document_piece, levels)
             if deep is not None:
                 spot = made.starts[bisect_right(made.at, deep) - 1]
                 raise _too_deep(self._bounds.levels, Spot(spot))
         self.documents += 1
         self._anchors.clear()
         made.kept.clear()
-        self._wrapped = False
+        self._copied = False
+        self._document_piece = len(made.out) + 1 if wanted is None else 0
+        if wanted is not None:
+            self._expanded_nodes = self._expanded_characters = 0
 
     def _find_container_tag(self, event: Any, mapping: bool) -> str | None:
         tag = event.tag
@@ -285,6 +307,7 @@ class Builder:
         else:
             name = f"{scalars.show_tag(tag)} {value}".rstrip()
             token = "\0\0" + name
+        self._check_anchor(event)
         if event.anchor in self._used:
             aside = Pieces()
             mark = event.start_mark
@@ -300,26 +323,37 @@ class Builder:
         made = self._made
         piece, entry = len(made.out), len(made.at) - 1
         self._add_scalar(event, made)
+        self._check_anchor(event)
         if event.anchor is not None and event.anchor in self._used:
             self._anchors[event.anchor] = made.keep(piece, entry)
+
+    def _check_anchor(self, event: Any) -> None:
+        if event.anchor is not None and self._check_names:
+            name = "&" + event.anchor
+            self._check_name(self._source.index(name, event.start_mark.index) + len(name))
+
+    def _check_name(self, end: int) -> None:
+        if self._check_names and self._source[end : end + 1] not in _AFTER_NAME:
+            raise Differs
 
     def _add_scalar(self, event: Any, made: Pieces) -> None:
         tag, value = event.tag, event.value
         local = False
         if tag == "!" or (tag is None and event.style):
-            found: tuple[str, bool] | None = (scalars.quote(value), False)
+            found = scalars.quote(value), False
         elif tag in scalars.SCALAR_TAGS:
-            found = scalars.resolve_tagged(tag, value)
-            if found is None:
+            fitting = scalars.resolve_tagged(tag, value)
+            if fitting is None:
                 raise Refused(
                     f"expected a value that fits {scalars.show_tag(tag)}, got {value[:40]!r}",
                     event.start_mark, cause="the tag and the scalar contradict each other",
                 )  # fmt: skip
+            found = fitting
         else:
             local = tag is not None
             found = (scalars.quote(value), False) if event.style else scalars.resolve_plain(value)
         if local:
-            self._wrapped = True
+            self._copied = True
             made.out += ("{", scalars.quote(scalars.show_tag(tag)) + ":")
         if found[1]:
             made.spelled.append(len(made.out))
@@ -329,6 +363,7 @@ class Builder:
 
     def _add_alias(self, event: Any) -> None:
         name, mark, made = event.anchor, event.start_mark, self._made
+        self._check_name(event.end_mark.index)
         region = self._anchors.get(name)
         if region is None:
             if name in self._anchors:
@@ -354,6 +389,7 @@ class Builder:
                 f"aliases expand to more than {limit:,} {what}".replace(",", " "), mark,
                 cause="aliases of aliases multiply (a billion laughs): write the values out once",
             )  # fmt: skip
+        self._copied = True
         entry = len(made.at)
         made.paste(region)
         made.starts[entry] = mark.index

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
@@ -21,10 +22,10 @@ class Pieces:
 
     def __init__(self) -> None:
         self.out: list[str] = []
-        self.at: list[int] = []
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-        self.lines: list[int] = []
+        self.at = array("I")
+        self.starts = array("I")
+        self.ends = array("I")
+        self.lines = array("I")
         self.spelled: list[int] = []
         """Pieces that are numbers which JSON spells otherwise, so strings here."""
         self.kept: list[Region] = []
@@ -56,7 +57,7 @@ class Pieces:
         entry = bisect_left(source.at, first, region.first_entry, region.last_entry)
         stop = bisect_left(source.at, last, entry, region.last_entry)
         self.out += source.out[first:last]
-        self.at += [piece + shift for piece in source.at[entry:stop]]
+        self.at.extend([piece + shift for piece in source.at[entry:stop]])
         self.starts += source.starts[entry:stop]
         self.ends += source.ends[entry:stop]
         self.lines += source.lines[entry:stop]
@@ -126,10 +127,11 @@ def find_elements(pieces: list[str], low: int) -> Iterator[tuple[int, int]]:
         yield first, len(pieces)
 
 
-def find_too_deep(pieces: list[str], levels: int) -> int | None:
-    """The first piece that opens a container below more than so many levels, or None."""
+def find_too_deep(pieces: list[str], low: int, levels: int) -> int | None:
+    """The first piece, from `low` on, that opens a container below so many levels, or None."""
     depth = 0
-    for k, piece in enumerate(pieces):
+    for k in range(low, len(pieces)):
+        piece = pieces[k]
         if piece in OPENERS:
             depth += 1
             if depth > levels:
