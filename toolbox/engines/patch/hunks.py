@@ -13,10 +13,15 @@ HEADER: Final = re.compile(
     rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(.*)", re.DOTALL
 )
 _SIGNATURE_VERSION: Final = re.compile(rb"\d+\.\d+")
-_BODY: Final = (b" ", b"+", b"-", b"\\")
+_BODY: Final = (b" ", b"+", b"-")
 _BLANK: Final = (b"", b"\r")
 TRAILER_LINES: Final = 200
 """Of hunk-like text after a hunk and a blank line, how much is held against the file."""
+
+
+def is_mark(line: bytes) -> bool:
+    """True for `\\ No newline at end of file`, in whatever language: git's own test."""
+    return line.startswith(b"\\ ") and len(line) >= 12
 
 
 def is_file_header(lines: Sequence[bytes], i: int) -> bool:
@@ -48,7 +53,7 @@ def extent(lines: Sequence[bytes], start: int) -> int:
     j, end = start, len(lines)
     while j < end:
         line = lines[j]
-        if line[:1] not in _BODY and line not in _BLANK:
+        if line[:1] not in _BODY and line not in _BLANK and not is_mark(line):
             break
         if line[:1] == b"-" and (_next_header(lines, j) or is_signature(lines, j)):
             break
@@ -112,12 +117,12 @@ def read_hunk(lines: Sequence[bytes], i: int, number: int) -> tuple[Hunk, int]:
             old_left -= 1
         elif kind == b"+":
             new_left -= 1
-        elif kind != b"\\":
+        elif not is_mark(line):
             break
         if old_left < 0 or new_left < 0:
             break
         j += 1
-    while j < end and lines[j].startswith(b"\\ "):
+    while j < end and is_mark(lines[j]):
         j += 1
     if old_left or new_left:
         stop = extent(lines, start)
@@ -130,7 +135,11 @@ def read_hunk(lines: Sequence[bytes], i: int, number: int) -> tuple[Hunk, int]:
                 lines, i, number, header, numbers, start, stop, "left-over", promised=j - start
             )
             return hunk, stop
-    return _build(lines, i, number, header, numbers, start, j, None, trailer=_trailer(lines, j)), j
+    wrong = "mark" if j < end and lines[j].startswith(b"\\") else None
+    hunk = _build(
+        lines, i, number, header, numbers, start, j, wrong, trailer=_trailer(lines, j)
+    )
+    return hunk, j
 
 
 def _trailer(lines: Sequence[bytes], j: int) -> Sequence[bytes]:
@@ -175,6 +184,14 @@ def _build(
     elif wrong == "left-over":
         assert promised is not None
         fault = Fault("malformed", "left-over", "", start + promised + 1)
+    elif wrong == "mark":
+        fault = Fault(
+            "malformed",
+            "newline-mark",
+            f"{quote(lines[stop])} (patch line {stop + 1}) follows the last line; "
+            'expected "\\ No newline at end of file" or nothing',
+            stop + 1,
+        )
     elif _misplaced_mark(old) or _misplaced_mark(new):
         where = next(k for k, line in enumerate(body) if line[:1] == b"\\")
         fault = Fault(
