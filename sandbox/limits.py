@@ -59,3 +59,13 @@ LOCK_SECONDS: Final = 8.0
 
 SKIPPED_FOLDERS: Final = frozenset({".git", "node_modules", "vendor", ".toolbox"})
 """Folders that walks leave out by default; a call that names a file in one still reads it."""
+
+WORKER_MEMORY_BYTES: Final = 3 << 30
+"""Address space of one worker: a 20 MiB document as objects takes a few hundred MiB; past it an
+allocation fails in the call that asked for it."""
+
+WORKER_HEADROOM_BYTES: Final = 256 << 20
+"""What a worker may map beyond what it was forked with, however low its limit is set."""
+
+WORKER_DESCRIPTORS: Final = 1_024
+"""Open files of one worker: walks hold 64, a repository's packs some hundred; past it EMFILE."""
