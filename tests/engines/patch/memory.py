@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from toolbox.engines.patch.outcome import Options, Plan, State
 from toolbox.engines.patch.parse import parse
-from toolbox.engines.patch.plan import Options, Plan, State, plan
+from toolbox.engines.patch.plan import plan
 
 
 class Memory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from toolbox.engines.patch.plan import FileVerdict, Plan
+from toolbox.engines.patch.outcome import FileVerdict, Plan
 from toolbox.engines.patch.preview import name_text, plural
 from toolbox.engines.patch.records import Ignored
 from toolbox.engines.patch.verdict import HunkVerdict

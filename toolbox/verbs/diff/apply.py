@@ -16,7 +16,8 @@ from sandbox.root import RelPath, Root, Stamp
 from toolbox import errors, limits
 from toolbox.engines.patch import report
 from toolbox.engines.patch.parse import parse
-from toolbox.engines.patch.plan import FileVerdict, Options, Plan, State, plan
+from toolbox.engines.patch.outcome import FileVerdict, Options, Plan, State
+from toolbox.engines.patch.plan import plan
 from toolbox.engines.patch.preview import name_text, plural
 from toolbox.engines.patch.records import Ignored
 from toolbox.engines.patch.verdict import HunkVerdict, Repairs
