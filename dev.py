@@ -30,7 +30,9 @@ OLDEST = (3, 11)
 def run(*command: str | os.PathLike[str], **more: object) -> int:
     """Run a program in the repository; its exit status."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONHOME"}
-    return subprocess.run([os.fspath(c) for c in command], cwd=HERE, env=environment, **more).returncode  # type: ignore[call-overload, no-any-return]
+    return subprocess.run(
+        [os.fspath(c) for c in command], cwd=HERE, env=environment, **more
+    ).returncode  # type: ignore[call-overload, no-any-return]
 
 
 def fail(message: str) -> None:
@@ -51,24 +53,35 @@ def interpreter() -> str:
 
 def make_venv() -> None:
     """A virtual environment with pip in it, also where the system's Python lacks ensurepip."""
-    if PYTHON.exists() and run(PYTHON, "-m", "pip", "--version", stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL) == 0:  # fmt: skip
+    if (
+        PYTHON.exists()
+        and run(
+            PYTHON, "-m", "pip", "--version", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        == 0
+    ):
         return
     python = interpreter()
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     if run(python, "-m", "venv", VENV, **quiet) == 0:
         return
     shutil.rmtree(VENV, ignore_errors=True)
-    for maker in ((shutil.which("uv") or "", "venv", "--seed", "--python", python),
-                  (shutil.which("virtualenv") or "", "--python", python)):  # fmt: skip
+    for maker in (
+        (shutil.which("uv") or "", "venv", "--seed", "--python", python),
+        (shutil.which("virtualenv") or "", "--python", python),
+    ):
         if maker[0] and run(*maker, VENV, **quiet) == 0:
             return
     # No ensurepip: a bare environment, filled by the system's own pip from outside.
-    if (run(python, "-m", "venv", "--without-pip", VENV) == 0
-            and run(python, "-m", "pip", "--python", PYTHON, "install", "--quiet", "pip", **quiet) == 0):  # fmt: skip
+    if (
+        run(python, "-m", "venv", "--without-pip", VENV) == 0
+        and run(python, "-m", "pip", "--python", PYTHON, "install", "--quiet", "pip", **quiet) == 0
+    ):
         return
-    fail(f"{python} can make no virtual environment: install its venv package "
-         "(python3-venv on Debian and Ubuntu) or uv, then run this again")  # fmt: skip
+    fail(
+        f"{python} can make no virtual environment: install its venv package "
+        "(python3-venv on Debian and Ubuntu) or uv, then run this again"
+    )
 
 
 def setup() -> None:
@@ -83,8 +96,17 @@ def setup() -> None:
         return
     print("setting up .venv …", file=sys.stderr, flush=True)
     tools = tomllib.loads(text.decode())["dependency-groups"]["dev"]
-    if run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-           "--editable", HERE, *tools):  # fmt: skip
+    if run(
+        PYTHON,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--editable",
+        HERE,
+        *tools,
+    ):
         fail("pip could not install the project; see above")
     stamp.write_text(state)
 

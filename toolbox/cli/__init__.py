@@ -1,1 +1,1 @@
-"""People and scripts at a terminal: `toolbox json …`, `toolbox diff …`, `toolbox serve` and the rest."""
+"""People and scripts at a terminal: the verbs, `toolbox serve`, and the rest."""

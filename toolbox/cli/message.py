@@ -51,8 +51,7 @@ def send(workspace: str, message: bytes, *, jsonl: bool) -> int:
             framing,
         ],
         input=payload,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         check=False,
     )
     sys.stdout.buffer.write(done.stdout)

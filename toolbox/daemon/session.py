@@ -137,8 +137,7 @@ class Session:
 
     def _call(self, call: Call, order: Order) -> asyncio.Future[Reply]:
         self._open += 1
-        future = order.submit(call)
-        return future
+        return order.submit(call)
 
     def _closed(self) -> None:
         self._open -= 1
