@@ -95,8 +95,8 @@ def apply(
 
     root_fd: the workspace. keep: the descriptors that stay open, all others are closed (root_fd
     and standard error stay in any case, standard input and output lead nowhere unless kept); None
-    closes none. Resource limits hold under every policy. Raises ConfinementMissing under `require` where a required layer does not hold; the
-    process is then half confined and must end.
+    closes none. Resource limits hold under every policy. Raises ConfinementMissing under `require`
+    where a required layer does not hold; the process is then half confined and must end.
     """
     descriptors = _descriptors(keep, root_fd)
     if policy is Confinement.OFF:

@@ -42,7 +42,7 @@ class Survey:
         return not any(t.escapes or t.layers.missing_required for t in self.trials)
 
     def as_json(self) -> dict[str, Any]:
-        """`{kernel, machine, uid, landlock, complete, roles: {read: {layers, escapes}, write: …}}`"""
+        """`{kernel, machine, uid, landlock, complete, roles: {read: {layers, escapes}, write}}`"""
         return {
             "kernel": self.kernel,
             "machine": self.machine,
