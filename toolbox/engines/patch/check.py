@@ -11,22 +11,21 @@ _REGULAR: Final = ("100644", "100755")
 _SUBMODULE: Final = re.compile(rb"Subproject commit [0-9a-f]{7,64}(?:-dirty)?\n?$")
 
 
-def check_section(section: Section, name: str) -> Fault | None:
-    """The first reason why a section cannot be applied to whatever file, or None. name: the
-    file's, for people."""
+def check_section(section: Section) -> Fault | None:
+    """The first reason why a section cannot be applied to whatever file, or None."""
     if section.fault is not None:
         return section.fault
     line = section.patch_line
-    if fault := _modes(section, name):
+    if fault := _modes(section):
         return fault
     if section.binary:
         return Fault(
             "unsupported", "binary",
-            f"{name}: {section.binary}; binary changes are not applied", line,
+            f"{section.binary}; binary changes are not applied", line,
         )  # fmt: skip
     lines = [x for hunk in section.hunks for x in (*hunk.old[:2], *hunk.new[:2])]
     if lines and all(_SUBMODULE.match(x) for x in lines):
-        return _submodule(section, name)
+        return _submodule(section)
     if section.old_missing and section.created_mode and (section.old_mode or section.rename_from):
         return Fault("malformed", "modes", "a new file cannot have an old mode or name", line)
     if (section.old_mode is None) != (section.new_mode is None):
@@ -35,7 +34,7 @@ def check_section(section: Section, name: str) -> Fault | None:
     if not section.hunks and not _says_something(section):
         return Fault(
             "malformed", "no-hunk",
-            f"{name}: file headers, but no hunk (@@ -… @@) and no other change", line,
+            "file headers, but no hunk (@@ -… @@) and no other change", line,
         )  # fmt: skip
     return None
 
@@ -47,15 +46,15 @@ def _says_something(section: Section) -> bool:
     )  # fmt: skip
 
 
-def _submodule(section: Section, name: str) -> Fault:
+def _submodule(section: Section) -> Fault:
     return Fault(
         "unsupported", "submodule",
-        f"{name}: a submodule (mode 160000) points at a commit; that is not applied",
+        "a submodule (mode 160000) points at a commit; that is not applied",
         section.patch_line,
     )  # fmt: skip
 
 
-def _modes(section: Section, name: str) -> Fault | None:
+def _modes(section: Section) -> Fault | None:
     """Only ordinary files, with or without the x bit."""
     line = section.patch_line
     for mode in section.modes():
@@ -64,10 +63,10 @@ def _modes(section: Section, name: str) -> Fault | None:
         if mode == "120000":
             return Fault(
                 "unsupported", "symlink",
-                f"{name}: a symlink (mode 120000); symbolic links are not made or changed", line,
+                "a symlink (mode 120000); symbolic links are not made or changed", line,
             )  # fmt: skip
         if mode == "160000":
-            return _submodule(section, name)
+            return _submodule(section)
         what = "no file mode of git's"
         if re.fullmatch(r"10[0-7]{4}", mode):
             bits = int(mode[2], 8)
@@ -76,6 +75,6 @@ def _modes(section: Section, name: str) -> Fault | None:
             what = "it is a folder's"
         return Fault(
             "unsupported", "mode",
-            f"{name}: mode {mode} is not applied ({what}); only 100644 and 100755 are", line,
+            f"mode {mode} is not applied ({what}); only 100644 and 100755 are", line,
         )  # fmt: skip
     return None

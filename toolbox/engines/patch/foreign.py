@@ -22,6 +22,7 @@ _STAT: Final = re.compile(
 _NUMBERED: Final = re.compile(rb"\s*\d+[:|\t ]\s?(?:diff --git |--- |\+\+\+ |@@ )")
 _ANSI: Final = re.compile(rb"\x1b\[[0-9;]*m")
 _CONTEXT_RANGE: Final = re.compile(rb"\*\*\* \d+(?:,\d+)? \*\*\*\*")
+_COMBINED_HEAD: Final = re.compile(rb"index |mode |new file |deleted file |--- |\+\+\+ ")
 _RULER: Final = re.compile(rb"\*{15}(?:[ \r]|$)")
 _TRANSFER: Final = re.compile(
     rb"content-transfer-encoding:\s*(base64|quoted-printable)", re.IGNORECASE
@@ -72,7 +73,10 @@ def block(lines: Sequence[bytes], i: int) -> tuple[Fault, tuple[bytes, bytes] | 
     line = lines[i]
     if line.startswith((b"diff --cc ", b"diff --combined ")):
         name = line.split(b" ", 2)[2].rstrip(b"\r")
-        return combined(i + 1), (b"a/" + name, b"b/" + name), _until_next(lines, i + 1)
+        body = i + 1
+        while body < len(lines) and _COMBINED_HEAD.match(lines[body]):
+            body += 1
+        return combined(i + 1), (b"a/" + name, b"b/" + name), _until_next(lines, body)
     if line.startswith(b"@@@ "):
         return combined(i + 1), None, _until_next(lines, i + 1)
     ruler = _RULER.match(line) is not None
@@ -92,7 +96,7 @@ def block(lines: Sequence[bytes], i: int) -> tuple[Fault, tuple[bytes, bytes] | 
                     "make a unified diff (diff -u, git diff)",
                     i + 1,
                 ),
-                None,
+                _begin_patch_names(lines, i),
                 _past(lines, i + 1, b"*** End Patch"),
             )  # fmt: skip
     if re.match(rb"<{5,9} ?SEARCH|-{5,9} ?SEARCH", line):
@@ -106,6 +110,13 @@ def block(lines: Sequence[bytes], i: int) -> tuple[Fault, tuple[bytes, bytes] | 
             None,
             _past(lines, i + 1, b">>>>>>>"),
         )  # fmt: skip
+    return None
+
+
+def _begin_patch_names(lines: Sequence[bytes], i: int) -> tuple[bytes, bytes] | None:
+    for line in lines[i : i + 2]:
+        if found := re.match(rb"\*\*\* (?:Update|Add|Delete) File: (.+?)\r?$", line):
+            return found[1], found[1]
     return None
 
 

@@ -181,6 +181,8 @@ def _build(
             "malformed", kind, quote(lines[stop]) if kind == "broken-off" else "",
             stop + 1 if kind == "broken-off" else at + 1,
         )  # fmt: skip
+        if kind == "broken-off":
+            trailer = lines[stop : stop + TRAILER_LINES]
     elif wrong == "left-over":
         assert promised is not None
         fault = Fault("malformed", "left-over", "", start + promised + 1)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
+from toolbox.engines.patch.hunks import is_mark, sides
 from toolbox.engines.patch.kinds import is_elided
 from toolbox.engines.patch.locate import (
     Candidate,
@@ -26,6 +28,8 @@ from toolbox.engines.patch.verdict import (
     places_text,
     refused,
 )
+
+_WORD_DIFF: Final = re.compile(rb"\{\+.*\+\}|\[-.*-\]")
 
 
 def unchecked(hunk: Hunk, reason: str) -> HunkVerdict:
@@ -108,12 +112,13 @@ def fault_text(hunk: Hunk) -> str:
                 f"{quote(over[0])} (patch line {first}{last}) {looks}"
             )
         case "broken-off":
-            line = fault.message
-            text = f"the body breaks off at patch line {fault.patch_line}: {line} begins with none of space, + and -"
-            if is_elided(line[1:-1].encode()):
-                text = f"the body breaks off at patch line {fault.patch_line}: {line} stands for lines that were left out"
+            text = f"the body breaks off at patch line {fault.patch_line}: {fault.message} "
+            if is_elided(hunk.trailer[0]):
+                text += "stands for lines that were left out"
+            elif _WORD_DIFF.search(hunk.trailer[0]):
+                text += "looks like a word diff (git diff --word-diff), which is not applied"
             else:
-                text += " (a context line needs a space before it)"
+                text += "begins with none of space, + and - (a context line needs a space before it)"
             return f"{text}; the header promises {promise} lines, before that there are {has}"
         case _:
             return fault.message
@@ -125,7 +130,9 @@ def malformed(hunk: Hunk, target: Target, shift: int, effort: Effort) -> HunkVer
     assert fault is not None
     text = fault_text(hunk)
     told: list[Candidate] = []
-    if fault.kind in ("header", "counts", "left-over", "broken-off"):
+    if fault.kind == "broken-off":
+        text += _unsigned(hunk, target)
+    elif fault.kind in ("header", "counts", "left-over"):
         repair, told = _fitting(hunk, target, shift, effort)
         text += ". " + repair
         if fault.kind == "header" and hunk.body:
@@ -133,6 +140,28 @@ def malformed(hunk: Hunk, target: Target, shift: int, effort: Effort) -> HunkVer
     return refused(
         hunk, fault.kind, text, family="malformed", patch_line=fault.patch_line, places=told
     )
+
+
+def _unsigned(hunk: Hunk, target: Target) -> str:
+    """Whether the hunk would fit with a space before each line that begins with no sign."""
+    body = list(hunk.body)
+    added, olds, news = 0, len(hunk.old), len(hunk.new)
+    for line in hunk.trailer:
+        if olds >= (hunk.old_count or 0) and news >= (hunk.new_count or 0):
+            break
+        mark = is_mark(line)
+        signed = line[:1] in (b" ", b"+", b"-") or not line.strip() or mark
+        added += not signed
+        olds += not mark and line[:1] != b"+"
+        news += not mark and line[:1] != b"-"
+        body.append(line if signed else b" " + line)
+    old, new = sides(body)
+    if (len(old), len(new)) != (hunk.old_count, hunk.new_count) or not hunk.old_start:
+        return ""
+    if not stands(target.lines, hunk.old_start - 1, old):
+        return ""
+    where = "it" if added == 1 else f"{added} such lines"
+    return f". With a space before {where} the hunk fits"
 
 
 def _fitting(hunk: Hunk, target: Target, shift: int, effort: Effort) -> tuple[str, list[Candidate]]:

@@ -91,7 +91,7 @@ def parse(data: bytes, *, clock: Clock | None = None) -> Patch:
     if not sections or all(_empty_plain(s) for s in sections):
         fault = foreign.recognise(lines)
         if not sections or (fault and fault.kind != "no-patch"):
-            return Patch((), ignored, tuple(notes), fault)
+            return Patch((), (), tuple(notes), fault)
     return Patch(sections, ignored, tuple(notes))
 
 

@@ -71,7 +71,8 @@ class Hunk:
     promised: int | None = None
     """Where the counts are too low: how many body lines they cover."""
     trailer: Sequence[bytes] = ()
-    """Blank lines and hunk-like lines right after the hunk: prose, or part of it; the file tells."""
+    """Lines right after the hunk that may be part of it; the file tells. Blank ones and hunk-like
+    ones after a whole hunk, whatever follows after a body that breaks off."""
 
     def title(self) -> str:
         return f"hunk {self.number}"

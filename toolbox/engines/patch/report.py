@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from toolbox.engines.patch.outcome import FileVerdict, Plan
@@ -91,16 +91,37 @@ def refusal(plan: Plan) -> tuple[str, str | None]:
     return "\n".join([head, *lines]), _hint(bad)
 
 
-def _fault_hint(kind: str) -> str | None:
-    if kind == "several-files":
-        return "the same call without `file`"
-    return None
+_HINTS: Final[Mapping[str, str]] = {
+    "changed": "read the file again and make the patch anew",
+    "already-applied": "leave out what is applied already",
+    "ambiguous-path": "the same call with strip: 0 or strip: 1",
+    "path-strip": "the same call with another strip, or with file",
+    "no-file-header": "the same call with file",
+    "several-files": "the same call without file",
+    "inconsistent-names": "the same call with file, or a patch with rename lines",
+    "target-exists": "give hunks for the file that is there, or a free name",
+    "missing-target": "correct the file's name in the patch, or give it in file",
+    "two-changes": "one section for each file",
+    "delete-not-empty": "remove every line of the file in the deletion's hunk",
+    "out-of-order": "the hunks in the order of the file",
+    "overlap": "one hunk in place of two that overlap",
+    "no-hunk": "give the hunks (@@ -START,COUNT +START,COUNT @@) below the headers",
+    "binary": "leave that file out of the patch",
+    "symlink": "leave that file out, or name the file that the link leads to",
+    "submodule": "leave that file out of the patch",
+    "protected": "leave that file out of the patch",
+    "mode": "leave the mode line out of the patch",
+    "starts-disagree": "the same hunk with a header that agrees, or with context lines",
+    "final-newline": "the hunk with its last line as the file has it",
+    "unsafe-path": "name files relative to the workspace's root, without '..'",
+}
+"""The next call by kind of what stands in the way, where no hunk has a better one."""
 
 
 def _hint(bad: list[FileVerdict]) -> str:
     """The next call, from what stands in the way."""
     hunks = [h for f in bad for h in f.hunks if h.verdict == "refused"]
-    kinds = {h.kind for h in hunks} | {f.kind for f in bad if not f.hunks}
+    kinds = {h.kind for h in hunks} | {f.kind for f in bad}
     ways: list[str] = []
     once = [h for h in hunks if h.kind == "offset" and len(h.candidates) == 1]
     if once and len(once) == sum(h.kind == "offset" for h in hunks):
@@ -117,16 +138,18 @@ def _hint(bad: list[FileVerdict]) -> str:
         ways.append("give the header above")
     if "crlf-mismatch" in kinds:
         ways.append('the same call with eol: "file"')
-    if "already-applied" in kinds:
-        ways.append("leave out what is applied already")
-    if "ambiguous-path" in kinds or "path-strip" in kinds:
-        ways.append("the same call with strip: 0 or strip: 1")
-    if "changed" in kinds:
-        ways.append("read the file again and make the patch anew")
+    ways.extend(hint for kind, hint in _HINTS.items() if kind in kinds)
+    if any(f.family == "unsupported" for f in bad) and not ways:
+        ways.append("make the patch anew with git diff or diff -u")
     if not ways:
         where = _first_place(bad)
-        ways.append(f"read {where} again and make its hunks anew" if where else "mend the patch and call again")
-    return "; ".join(ways)
+        again = f"read {where} again and make its hunks anew"
+        ways.append(again if where else "mend the patch and call again")
+    return "; ".join(ways[:3])
+
+
+def _fault_hint(kind: str) -> str:
+    return _HINTS.get(kind, "call again with a unified diff (git diff, diff -u)")
 
 
 def _first_place(bad: list[FileVerdict]) -> str | None:

@@ -16,7 +16,7 @@ from toolbox.engines.patch.names import decode_name
 from toolbox.engines.patch.outcome import Act, FileVerdict, State, Work
 from toolbox.engines.patch.preview import name_text, plural, quote
 from toolbox.engines.patch.records import FAMILIES, Fault, Hunk, Section
-from toolbox.engines.patch.targets import Names, other_strips
+from toolbox.engines.patch.targets import Names, other_strip
 from toolbox.engines.patch.verdict import HunkVerdict
 
 _SYMLINK: Final = "apply changes no file by way of a symlink"
@@ -25,7 +25,7 @@ _SYMLINK: Final = "apply changes no file by way of a symlink"
 def _title(section: Section) -> str:
     name = section.new_name if not section.new_missing else section.old_name
     name = name or section.old_name or section.rename_to or section.git_rest
-    return name_text(decode_name(name)) if name else "(no name)"
+    return name_text(decode_name(name)) if name else f"(patch line {section.patch_line})"
 
 
 def judge_section(
@@ -51,7 +51,7 @@ def judge_section(
             hunks if hunks is not None else tuple(unchecked(h, why) for h in section.hunks),
         )  # fmt: skip
 
-    static = check_section(section, name_text(path))
+    static = check_section(section)
     if isinstance(names, Fault):
         return refuse(static if static is not None and names.family != "outside" else names)
     if static is not None:
@@ -60,7 +60,7 @@ def judge_section(
         return refuse(clash)
     for one in {names.target, names.source if names.action == "rename" else names.target}:
         if one and (why := work.guard(one)):
-            return refuse(Fault("protected", "protected", f"{name_text(one)}: {why}"))
+            return refuse(Fault("protected", "protected", why))
     if names.action == "create":
         return _create(section, names, work, refuse, action)
     assert names.source is not None
@@ -94,7 +94,6 @@ _Refuse = Callable[..., FileVerdict]
 
 
 def _not_a_file(path: str, state: State, work: Work, names: Names) -> Fault | None:
-    shown = name_text(path)
     match state.kind:
         case "file":
             return None
@@ -102,38 +101,42 @@ def _not_a_file(path: str, state: State, work: Work, names: Names) -> Fault | No
             return Fault(
                 "missing",
                 "missing-target",
-                f"{shown} does not exist{_missing_hint(path, work, names)}",
+                f"{_who(path, names)}does not exist{_missing_hint(path, work, names)}",
             )
         case "symlink":
             return Fault(
                 "unsupported",
                 "symlink",
-                f"{shown}: {state.detail or 'a symlink stands on the path'}; {_SYMLINK}",
+                f"{state.detail or 'a symlink stands on the path'}; {_SYMLINK}",
             )
         case "folder":
-            return Fault("not-a-file", "folder", f"{shown} is a folder, not a file")
+            return Fault("not-a-file", "folder", "is a folder, not a file")
         case "too-large":
-            return Fault("too-large", "too-large", f"{shown}: {state.detail}")
+            return Fault("too-large", "too-large", state.detail)
         case "outside":
-            return Fault("outside", "unsafe-path", f"{shown}: {state.detail}")
+            return Fault("outside", "unsafe-path", state.detail)
         case "protected":
-            return Fault("protected", "protected", f"{shown}: {state.detail}")
+            return Fault("protected", "protected", state.detail)
         case _:
             return Fault(
-                "not-a-file", "not-a-file", f"{shown}: {state.detail or 'is no regular file'}"
+                "not-a-file", "not-a-file", f"{state.detail or 'is no regular file'}"
             )
+
+
+def _who(path: str, names: Names) -> str:
+    """The source of a rename or copy by name, where it is not the file that is spoken of."""
+    return "" if path == names.target else f"its source {name_text(path)} "
 
 
 def _missing_hint(path: str, work: Work, names: Names) -> str:
     if names.action == "rename" and work.kind_of(names.target) == "file":
-        return f", but {name_text(names.target)} does; the rename seems to be applied already"
+        return "; the new name does: the rename seems to be applied already"
     if names.action == "delete":
         return "; it seems to be deleted already"
     text = f" in the workspace, not even as a symlink ({_SYMLINK})"
-    if work.options.file is None and (other := other_strips(path, work.kind_of)):
+    if names.strip is not None and (other := other_strip(names, work.kind_of)):
         count, rest = other
-        already = work.options.strip if work.options.strip is not None else 1
-        return text + f", but {name_text(rest)} does: give strip: {already + count}, or file"
+        return text + f", but {name_text(rest)} does: give strip: {count}, or `file`"
     if "\\" in path and work.kind_of(path.replace("\\", "/")) == "file":
         return text + f", but {name_text(path.replace(chr(92), '/'))} does; write names with '/'"
     state = work.state(path)
@@ -153,7 +156,7 @@ def _occupied(names: Names, work: Work) -> Fault | None:
         return Fault(
             "exists",
             "target-exists",
-            f"{name_text(names.target)} exists already; a {names.action} never replaces a file",
+            f"exists already; a {names.action} never replaces a file",
         )
     return _not_a_file(names.target, there, work, names)
 
@@ -172,7 +175,6 @@ def _create(
 ) -> FileVerdict:
     """A new file: one hunk of added lines, or none for an empty one."""
     state = work.state(names.target)
-    shown = name_text(names.target)
     hunks = section.hunks
     verdicts: list[HunkVerdict] = []
     notes: list[str] = []
@@ -211,7 +213,7 @@ def _create(
             Fault(
                 "malformed",
                 "create-with-hunks",
-                f"{shown} is a new file, but has {len(hunks)} hunks; one holds all its lines",
+                f"is a new file, but has {len(hunks)} hunks; one holds all its lines",
                 hunks[1].patch_line,
             ),
             judged,
@@ -228,7 +230,7 @@ def _create(
             Fault(
                 "exists",
                 "target-exists",
-                f"{shown} exists already{same}; a creation never replaces a file",
+                f"exists already{same}; a creation never replaces a file",
             ),
             judged,
         )
@@ -332,7 +334,7 @@ def _change(
         refused = _by_hunks(section, names, action, verdicts, state.data)
         covered = sum(len(h.old) for h in section.hunks)
         if names.action == "delete" and covered != len(target.lines):
-            more = f"; {name_text(names.target)} is to be deleted, but has {len(target.lines)} lines where the patch removes {covered}"
+            more = f"; the file is to be deleted, but has {len(target.lines)} lines where the patch removes {covered}"
             refused = replace(refused, reason=refused.reason + more)
         return refused
     placed = [(h, v.place) for h, v in zip(section.hunks, verdicts, strict=True)]
@@ -341,7 +343,6 @@ def _change(
         after = apply(target.lines, placed, file_ends=work.options.repairs.file_ends)
     else:
         after = state.data
-    shown = name_text(names.target)
     notes = [*_notes(verdicts)]
     if names.action == "delete":
         if after:
@@ -356,7 +357,7 @@ def _change(
                 Fault(
                     "mismatch",
                     "delete-not-empty",
-                    f"{shown} is to be deleted, but {how}; left: {quote(left[0])}",
+                    f"is to be deleted, but {how}; left: {quote(left[0])}",
                     section.patch_line,
                 ),
                 verdicts,

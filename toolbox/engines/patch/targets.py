@@ -25,6 +25,10 @@ class Names:
     action: Action
     source: str | None
     target: str
+    strip: int | None = None
+    """The components taken off, None where the caller named the file."""
+    whole: str | None = None
+    """The source's name with none taken off."""
 
 
 def shown(name: bytes) -> str:
@@ -175,7 +179,7 @@ def _git(section: Section, action: Action, strip: int | None) -> Names | Fault:
                 line,
                 f'the "diff --git" line ({shown(section.git_rest)}) names other files than the {action} lines, {shown(source)} and {shown(target)}',
             )
-        return _names(action, source, target)
+        return _names(action, source, target, count, old)
     if stripped_old is None and stripped_new is None:
         same = [cut(a) for a, b in pairs if cut(a) is not None and cut(a) == cut(b)]
         if not same:
@@ -190,7 +194,7 @@ def _git(section: Section, action: Action, strip: int | None) -> Names | Fault:
             )  # fmt: skip
         name = same[0]
         assert name is not None
-        return _names(action, name, name)
+        return _names(action, name, name, count, old)
     if stripped_old is not None and stripped_new is not None and stripped_old != stripped_new:
         return _differ(stripped_old, stripped_new, line)
     name = stripped_old if stripped_old is not None else stripped_new
@@ -203,7 +207,7 @@ def _git(section: Section, action: Action, strip: int | None) -> Names | Fault:
             line,
             f'the "diff --git" line ({shown(section.git_rest)}) names other files than the "---" and "+++" lines, {shown(name)}',
         )
-    return _names(action, name, name)
+    return _names(action, name, name, count, old)
 
 
 def _git_strip(
@@ -250,7 +254,7 @@ def _plain(
     first, last = cut[0] or b"", cut[-1] or b""
     if first != last:
         return _differ(first, last, line)
-    return _names(action, first, first)
+    return _names(action, first, first, count, known[0])
 
 
 def _plain_strip(
@@ -314,17 +318,28 @@ def _differ(old: bytes, new: bytes, line: int) -> Fault:
     )  # fmt: skip
 
 
-def _names(action: Action, source: bytes, target: bytes) -> Names | Fault:
+def _names(
+    action: Action, source: bytes, target: bytes, strip: int, whole: bytes | None
+) -> Names | Fault:
     if fault := check_safe((source, target)):
         return fault
-    return Names(action, None if action == "create" else decode_name(source), decode_name(target))
+    tidy = None if whole is None else strip_components(whole, 0)
+    return Names(
+        action,
+        None if action == "create" else decode_name(source),
+        decode_name(target),
+        strip,
+        None if tidy is None else decode_name(tidy),
+    )
 
 
-def other_strips(name: str, kind_of: Callable[[str], str]) -> tuple[int, str] | None:
-    """A number of components that, taken off a missing path, leaves one that exists."""
-    parts = name.split("/")
-    for k in range(1, min(len(parts), 16)):
+def other_strip(names: Names, kind_of: Callable[[str], str]) -> tuple[int, str] | None:
+    """Another number of components that, taken off, leaves the path of a file that exists."""
+    if names.whole is None:
+        return None
+    parts = names.whole.split("/")
+    for k in range(min(len(parts), 16)):
         rest = "/".join(parts[k:])
-        if kind_of(rest) == "file":
+        if k != names.strip and kind_of(rest) == "file":
             return k, rest
     return None
