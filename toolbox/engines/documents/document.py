@@ -33,6 +33,10 @@ class SourceMap:
     source_ends: Sequence[int]
     lines: Sequence[int]
 
+    def text_start(self, text_start: int) -> int:
+        """Where the value that starts at, or nearest before, this offset starts in the text."""
+        return self.text_starts[max(bisect_right(self.text_starts, text_start) - 1, 0)]
+
     def place(self, text_start: int) -> Place:
         """The source place of the value that starts at, or nearest before, this offset."""
         k = max(bisect_right(self.text_starts, text_start) - 1, 0)
@@ -66,6 +70,11 @@ class Document:
     def place(self, start: int, end: int) -> Place:
         """The source place of the value at [start, end) of `text`."""
         if self.source_map is not None:
-            return self.source_map.place(start)
+            place = self.source_map.place(start)
+            if self.format == "jsonl" and start:
+                # A line stands in the text as it does in the source.
+                within = start - self.source_map.text_start(start)
+                return Place(place.line, place.start + within, place.start + within + end - start)
+            return place
         line = self.text.count(b"\n", 0, start) + 1
         return Place(line, start + self.text_offset, end + self.text_offset)

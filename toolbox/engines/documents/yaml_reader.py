@@ -40,14 +40,23 @@ BOUNDS: Final = Bounds(
     COMPLEX_KEY_NODES,
 )  # fmt: skip
 
-_BREAKS_OF_1_1: Final = "\x85\u2028\u2029\ufeff"
-"""Line breaks, and a mark that is skipped, for libyaml's YAML 1.1; plain characters in 1.2."""
+_STOOD_IN_FOR: Final = "\x85\u2028\u2029\ufeff?"
+"""Line breaks, a mark that is skipped, and an indicator for libyaml; plain characters in 1.2."""
 
 _ALIAS: Final = re.compile(r"\*([^\s,\[\]{}]+)")
+_FLOW_QUESTION: Final = re.compile(r"(?<=[\[{,])(\s*)\?(?=[^\s,\[\]{}:])")
+"""Where libyaml takes the ? of a plain scalar in a flow collection for a key's indicator."""
+
+TABS_MENDED: Final = 32
+"""Tabs that YAML 1.2 allows and libyaml does not, each worth another read of a small text."""
+
 _VERSION: Final = re.compile(
     r"(?:\A|^\.\.\.[^\n]*\n)(?:#[^\n]*\n|%(?!YAML)[^\n]*\n|[ \t]*\r?\n)*%YAML[ \t]+(1\.\d)(?=\s)",
     re.M,
 )
+_TABS: Final = re.compile(r"([ \t]+)([^\r\n]*)")
+_TAB_REFUSED: Final = re.compile("cannot start any token|tab character that violates")
+_COLLECTION: Final = re.compile(r"^[-?:](?:\s|$)|:(?:\s|$)")
 _NOT_PRINTABLE: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]"
 )
@@ -183,15 +192,20 @@ class _Stream:
         """The pieces of the wanted document, by libyaml or by the reference."""
         small = len(self._source) <= reference_bytes
         text = self._prepare()
-        try:
-            return self._build(CParser(text).get_event, wanted, check_names=True)
-        except Differs:
-            if small:
-                return self._read_reference(text, wanted, None)
-        except YAMLError as error:
-            if small:
-                return self._read_reference(text, wanted, error)
-            raise self._failure(error, None) from None
+        for _ in range(TABS_MENDED):
+            try:
+                return self._build(CParser(text).get_event, wanted, check_names=True)
+            except Differs:
+                if small:
+                    return self._read_reference(text, wanted, None)
+                break
+            except YAMLError as error:
+                if not small:
+                    raise self._failure(error, None) from None
+                mended = _mend_tab(text, error)
+                if mended is None:
+                    return self._read_reference(text, wanted, error)
+                text = mended
         try:
             return self._build(CParser(text).get_event, wanted, check_names=False)
         except YAMLError as error:
@@ -225,12 +239,14 @@ class _Stream:
                 f"expected printable characters, got U+{ord(control.group()):04X}",
                 'control characters stand in double quotes as escapes ("\\x00")',
             )  # fmt: skip
-        if worded is not None:
-            said, mark = worded
-        elif isinstance(error, MarkedYAMLError) and (error.problem_mark or error.context_mark):
+        said, mark = "", None
+        if isinstance(error, MarkedYAMLError) and (error.problem_mark or error.context_mark):
             mark = error.problem_mark or error.context_mark
             said = ": ".join(part for part in (error.context, error.problem) if part)
-        else:
+        if worded is not None and (mark is None or worded[1].index >= mark.index):
+            # Where the reference stops earlier, it refuses what libyaml rightly takes.
+            said, mark = worded
+        if mark is None:
             return _fail(self._source, 0, str(error), None)
         place = self._offsets.find(min(mark.index, len(self._text)))
         return _fail(self._source, place, said, find_cause(said, self._source, place))
@@ -244,17 +260,20 @@ class _Stream:
         text = self._text
         if "%YAML" in text:
             text = _VERSION.sub(lambda found: found.group()[:-3] + "1.2", text)
-        if text.isascii():
+        question = "?" in text and _FLOW_QUESTION.search(text)
+        if text.isascii() and not question:
             return text
         lower = ""
         code = 0xE000
-        for character in _BREAKS_OF_1_1:
-            if character not in text:
+        for character in _STOOD_IN_FOR:
+            if character not in text or (character == "?" and not question):
                 continue
             lower = lower or text.lower()
             while chr(code) in text or f"{code:x}" in lower:
                 code += 1
-            if character == "\ufeff":
+            if character == "?":
+                text = _FLOW_QUESTION.sub("\\1" + chr(code), text)
+            elif character == "\ufeff":
                 text = re.sub("(?<![\r\n])\ufeff", chr(code), text)
             else:
                 text = text.replace(character, chr(code))
@@ -305,6 +324,26 @@ class _Stream:
         if shadow is not None:
             document.kept[SHADOW] = shadow
         return document
+
+
+def _mend_tab(text: str, error: YAMLError) -> str | None:
+    """The text with the tab at which libyaml stopped as a space, where YAML 1.2 allows that tab.
+
+    It does on a blank line, and after an indicator where no collection follows in the line.
+    """
+    mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
+    if mark is None or not _TAB_REFUSED.search(str(error)):
+        return None  # in a block scalar the tab would be content
+    if text[mark.index : mark.index + 1] != "\t":
+        return None
+    start = max(text.rfind("\n", 0, mark.index), text.rfind("\r", 0, mark.index)) + 1
+    before = text[start : mark.index].rstrip(" \t")
+    found = _TABS.match(text, mark.index)
+    if found is None or (before and before[-1] not in "-?:") or (not before and found[2]):
+        return None
+    if found[2] and _COLLECTION.search(found[2]):
+        return None
+    return text[: mark.index] + " " * len(found[1]) + text[found.end(1) :]
 
 
 def _find_alias_names(text: str) -> frozenset[str]:
