@@ -96,3 +96,24 @@ def test_the_envelope_has_its_members_in_order() -> None:
 
 def test_counts_are_printed_with_thin_thousands() -> None:
     assert [number(n) for n in (0, 999, 1000, 1234567)] == ["0", "999", "1 000", "1 234 567"]
+
+
+def test_rows_may_be_fewer_than_there_are() -> None:
+    rows = [f"row {n}" for n in range(60)]
+    answer = Answer(rows=rows, total=9000, result=lambda n: Rows(rows=rows[:n], truncated=True), noun="rows")
+    got = fit(answer, 300)
+    shown = len(json.loads(got.result)["rows"])
+    assert 0 < shown < 60 and got.truncated
+    assert f"… showing {shown} of 9 000 rows" in got.text
+    whole = fit(answer, 100_000)
+    assert whole.truncated and "… showing 60 of 9 000 rows" in whole.text
+
+
+def test_what_stands_where_no_row_fits_leaves_room_for_notes() -> None:
+    answer = Answer(
+        rows=["x" * 5000],
+        result=lambda n: Rows(rows=["x" * 5000][:n]),
+        oversize=lambda budget: ("y" * budget, Rows(rows=[])),
+    )
+    got = fit(answer, 300, ("taken as the most, 50",))
+    assert len(got.text) == 300 and got.text.endswith("y\nnote: taken as the most, 50")

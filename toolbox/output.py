@@ -80,11 +80,12 @@ def fit(answer: Answer, cap_bytes: int | None, notes: tuple[str, ...] = ()) -> F
     """The answer with as many rows as the cap allows, in text and in result."""
     notes = (*answer.notes, *notes)
     rows = answer.rows
-    total = len(rows)
-    text = _compose(answer, total, total, notes)
-    result = encode(answer.result(total))
+    have = len(rows)
+    total = have if answer.total is None else answer.total
+    text = _compose(answer, have, total, notes)
+    result = encode(answer.result(have))
     if cap_bytes is None or (_size(text) <= cap_bytes and len(result) <= cap_bytes):
-        return Fitted(text, result, answer.truncated, answer.hint)
+        return Fitted(text, result, answer.truncated or have < total, answer.hint)
 
     sizes = [len(row.encode()) + 1 for row in rows]
 
@@ -102,7 +103,7 @@ def fit(answer: Answer, cap_bytes: int | None, notes: tuple[str, ...] = ()) -> F
             break
         most += 1
     low, best = 0, None
-    high = min(most, total - 1) if total else 0
+    high = max(min(most, have - 1 if have == total else have), 0)
     while low <= high:
         middle = (low + high + 1) // 2
         if got := fits(middle):
@@ -111,9 +112,10 @@ def fit(answer: Answer, cap_bytes: int | None, notes: tuple[str, ...] = ()) -> F
             high = middle - 1
     if best is None or (best[0] == 0 and total):
         if answer.oversize is not None:
-            text, struct = answer.oversize(cap_bytes)
+            told = "".join(f"\nnote: {note}" for note in notes)
+            text, struct = answer.oversize(max(cap_bytes - _size(told), 0))
             return Fitted(
-                _clip(text, cap_bytes), encode(struct), True, answer.more(0) or answer.hint
+                _clip(text + told, cap_bytes), encode(struct), True, answer.more(0) or answer.hint
             )
         if best is None:
             text = _clip(_compose(answer, 0, total, notes), cap_bytes)

@@ -50,6 +50,8 @@ class Answer:
     """The lines before the rows, when n are shown; empty for none."""
     tail: str = ""
     notes: tuple[str, ...] = ()
+    total: int | None = None
+    """How many rows there are, where `rows` holds only as many as the cap could ever show."""
     noun: str = "lines"
     """What a row is, in the plural, for «showing 3 of 40 members»."""
     more: Callable[[int], str] = _nothing
