@@ -39,9 +39,14 @@ class Kept:
     indexes: OrderedDict[int, Elements | Members] = field(default_factory=OrderedDict)
     most_bytes: int = 0
 
+    @property
+    def kept_bytes(self) -> int:
+        """What the indexes take."""
+        return sum(index.kept_bytes for index in self.indexes.values())
+
     def keep(self, start: int, index: Elements | Members) -> None:
         self.indexes[start] = index
-        spent = sum(i.kept_bytes for i in self.indexes.values())
+        spent = self.kept_bytes
         while spent > self.most_bytes and len(self.indexes) > 1:
             spent -= self.indexes.popitem(last=False)[1].kept_bytes
 
@@ -61,14 +66,16 @@ def kept_of(doc: Document) -> Kept:
 
 
 def kept_bytes(doc: Document) -> int:
-    """About how much memory a document and what is kept beside it take."""
-    lazy = doc.kept.get(_KEPT)
-    more = sum(i.kept_bytes for i in lazy.indexes.values()) if isinstance(lazy, Kept) else 0
+    """About how much memory a document takes with what is kept beside it.
+
+    What engines keep in `Document.kept` counts by its own attribute `kept_bytes`.
+    """
+    more = sum(getattr(one, "kept_bytes", 0) for one in doc.kept.values())
     shadow = len(doc.text) if doc.surrogates else 0
     marks = 0
     if doc.source_map is not None:
-        marks = 4 * 36 * len(doc.source_map.text_starts)
-    return len(doc.text) + shadow + more + marks + 100 * len(doc.spellings) + 1024
+        marks = 4 * 8 * len(doc.source_map.text_starts)
+    return len(doc.text) + shadow + more + marks + 100 * len(doc.spellings) + 4096
 
 
 def readable(doc: Document) -> bytes:

@@ -12,6 +12,7 @@ what is printed is the source's own bytes.
 from __future__ import annotations
 
 from array import array
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +24,7 @@ from msgspec import Raw
 
 from toolbox.engines.documents import chains, nesting, walk
 from toolbox.engines.documents.addresses import address
-from toolbox.engines.documents.document import Document
+from toolbox.engines.documents.document import Document, Place
 from toolbox.engines.documents.kept import (
     CHAIN,
     INDEX_FROM_BYTES,
@@ -34,19 +35,23 @@ from toolbox.engines.documents.kept import (
     kept_of,
     readable,
 )  # fmt: skip
-from toolbox.engines.documents.nodes import Elements, Members, Node, Type
+from toolbox.engines.documents.nodes import FIRST, Elements, Members, Node, Type
 from toolbox.engines.documents.values import compact, indented, text_of
 
 __all__ = [
-    "Descent", "Elements", "Members", "Node", "Type", "child", "compact", "descend", "elements",
-    "indented", "kept_bytes", "members", "readable", "repeats_of", "root", "size", "summary",
-    "text_of",
+    "FIRST", "Descent", "Elements", "Members", "Node", "Type", "child", "compact", "descend",
+    "elements", "indented", "is_empty", "kept_bytes", "members", "place", "readable", "repeats_of",
+    "root", "size", "summary", "text_of",
 ]  # fmt: skip
 
 MANY: Final = 500_000
 """Members or elements from which a container is walked instead of decoded: an object for each
 would take 60 to 200 bytes."""
 _SAMPLE_BYTES: Final = 64 * 1024
+
+_PLACES: Final = "places"
+_PLACES_KEPT: Final = 512
+"""Counting the lines before a value takes milliseconds in a large text: the last are kept."""
 
 _PARENT_REACH_BYTES: Final = 128 * 1024
 """How far back a value's parent is looked for before a second pass is the cheaper way."""
@@ -60,6 +65,24 @@ def root(doc: Document) -> Node:
     while text[end - 1] in b" \t\r\n":
         end -= 1
     return Node(doc, start, end)
+
+
+def place(node: Node) -> Place:
+    """Where a value stands in its source: line, and [start, end) in bytes."""
+    known = node.doc.kept.setdefault(_PLACES, OrderedDict())
+    assert isinstance(known, OrderedDict)
+    found = known.get(node.start)
+    if found is None:
+        found = known[node.start] = node.doc.place(node.start, node.end)
+        if len(known) > _PLACES_KEPT:
+            known.popitem(last=False)
+    assert isinstance(found, Place)
+    return found
+
+
+def is_empty(node: Node) -> bool:
+    """Whether a container has nothing in it."""
+    return walk.skip_blanks(node.doc.text, node.start + 1) == node.end - 1
 
 
 # Containers

@@ -12,7 +12,7 @@ from toolbox.engines.documents.document import Document
 
 Type = Literal["object", "array", "string", "number", "boolean", "null"]
 
-_FIRST: Final[dict[int, Type]] = {
+FIRST: Final[dict[int, Type]] = {
     0x7B: "object", 0x5B: "array", 0x22: "string", 0x74: "boolean", 0x66: "boolean", 0x6E: "null",
 }  # fmt: skip
 
@@ -27,7 +27,7 @@ class Node(msgspec.Struct, frozen=True):
     @property
     def type(self) -> Type:
         """What it is; a YAML number that is no JSON is a number too."""
-        found = _FIRST.get(self.doc.text[self.start], "number")
+        found = FIRST.get(self.doc.text[self.start], "number")
         if found == "string" and self.doc.spellings and self.start in self.doc.spellings:
             return "number"
         return found

@@ -135,7 +135,9 @@ def _in_object(miss: Miss, place: str, most_keys: int) -> _Told:
     total = len(keys)
     segment = miss.segment
     name = str(segment.n) if isinstance(segment, Index) else _whole_name(segment)
-    nearest = near.nearest(name, keys, most_keys, total)
+    run = _bare_run(miss.segments, miss.at)
+    dotted = len(run) > 1 and any(key.startswith(name + ".") for key in keys)
+    nearest = near.nearest(".".join(run) if dotted else name, keys, most_keys, total)
     listed = (*nearest, *_others(keys, nearest, most_keys - len(nearest)))
     if isinstance(segment, Index):
         said = f"expected an array for the index [{name}], got object{{{total}}} at {place}"
@@ -221,8 +223,7 @@ def _begins_with_dots(miss: Miss) -> str | None:
         begin = ".".join(names[:count])
         found = [k for k in lazy.members(miss.node).keys if k.startswith(begin)]
         if found:
-            wanted = ".".join(names[: count + 1])
-            best = min(found, key=lambda k, wanted=wanted: near.distance(wanted, k[:200], 200))
+            best = near.closest(".".join(names[: count + 1]), found)
             after = min(best.count(".") + 1, len(names))
             made = miss.path_with(Key(best, quoted=True), skip=after)
             return f"keys with dots are quoted: {_again(made)}"

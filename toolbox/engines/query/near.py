@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 SLIPS_FOR: Final = 50_000
@@ -79,3 +79,10 @@ def nearest(name: str, others: Iterable[str], most: int, total: int) -> list[str
         if (found := rank(name, other, slips=slips)) is not None
     )
     return [other for _, _, other in heapq.nsmallest(most, ranked)]
+
+
+def closest(name: str, others: Sequence[str]) -> str:
+    """Of several names the one with the fewest edits to it, the first of equals."""
+    most = 2 * _NAME_CHARACTERS
+    edits = [distance(name, other[:_NAME_CHARACTERS], most) for other in others]
+    return others[edits.index(min(edits))]
