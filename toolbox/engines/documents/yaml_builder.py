@@ -410,6 +410,8 @@ class Builder:
         text = "".join(made.cut(piece, entry).pieces())
         token = "\0\0" + text
         name = self._source[mark.index : end] if end > 0 else ""
+        if name.startswith("&"):
+            name = name.partition(" ")[2].lstrip()
         if not name or "\n" in name or "\r" in name:
             name = text
         if end < 0 and text[0] == '"':

@@ -31,12 +31,18 @@ _CAUSES: Final = (
 )  # fmt: skip
 
 
+_TEMPLATE: Final = re.compile(
+    rb"\{\{-?\s*(?:[.$/]|(?:if|else|end|range|with|include|define|template|toYaml|tpl)\b)|\{%"
+)
+
+
 def find_cause(said: str, source: bytes, offset: int) -> str | None:
     """What most likely went wrong where the parser stopped, and how to mend it."""
     rest = source[offset : offset + 200].decode("utf-8", "replace")
     line_start = max(source.rfind(b"\n", 0, offset), source.rfind(b"\r", 0, offset)) + 1
     line = source[line_start : offset + 200].decode("utf-8", "replace")
-    if re.search(r"\{\{-?\s*[.$\w]|\{%", line.splitlines()[0] if line else ""):
+    around = source[max(0, line_start - 200) : line_start] + line.encode()
+    if _TEMPLATE.search(around):
         return "a template ({{ … }}, as in Helm or Jinja): render it first"
     for words, text, cause in _CAUSES:
         if not re.search(words, said):
