@@ -105,24 +105,38 @@ def read_hunk(lines: Sequence[bytes], i: int, number: int) -> tuple[Hunk, int]:
     new_left = new_count = int(found[4]) if found[4] is not None else 1
     numbers = (int(found[1]), old_count, int(found[3]), new_count)
     j, end = start, len(lines)
-    while old_left > 0 or new_left > 0:
-        if j >= end:
-            break
+    old: list[bytes] = []
+    new: list[bytes] = []
+    marked = False
+    while (old_left or new_left) and j < end:
         line = lines[j]
         kind = line[:1]
-        if kind == b" " or line in _BLANK:
+        if kind == b" ":
+            text = line[1:]
+            old.append(text)
+            new.append(text)
             old_left -= 1
             new_left -= 1
         elif kind == b"-":
+            old.append(line[1:])
             old_left -= 1
         elif kind == b"+":
+            new.append(line[1:])
             new_left -= 1
-        elif not is_mark(line):
+        elif line in _BLANK:
+            old.append(line)
+            new.append(line)
+            old_left -= 1
+            new_left -= 1
+        elif is_mark(line):
+            marked = True
+        else:
             break
         if old_left < 0 or new_left < 0:
             break
         j += 1
     while j < end and is_mark(lines[j]):
+        marked = True
         j += 1
     if old_left or new_left:
         stop = extent(lines, start)
@@ -135,10 +149,17 @@ def read_hunk(lines: Sequence[bytes], i: int, number: int) -> tuple[Hunk, int]:
                 lines, i, number, header, numbers, start, stop, "left-over", promised=j - start
             )
             return hunk, stop
-    wrong = "mark" if j < end and lines[j].startswith(b"\\") else None
-    hunk = _build(
-        lines, i, number, header, numbers, start, j, wrong, trailer=_trailer(lines, j)
-    )
+    stray = j < end and lines[j][:1] == b"\\"
+    trailer = _trailer(lines, j) if j < end and lines[j] in _BLANK else ()
+    if marked or stray or old == new:
+        wrong = "mark" if stray else None
+        return _build(lines, i, number, header, numbers, start, j, wrong, trailer=trailer), j
+    hunk = Hunk(
+        number=number, patch_line=i + 1, header=header, old_start=numbers[0],
+        old_count=old_count, new_start=numbers[2], new_count=new_count, section=found[5],
+        body=lines[start:j], old=old, new=new, context=len(old) + len(new) > j - start,
+        changes=True, trailer=trailer,
+    )  # fmt: skip
     return hunk, j
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from toolbox.engines.patch.loosen import plain_punctuation, unescape_backslashes, unescape_html
 from toolbox.engines.patch.preview import plural, quote
 from toolbox.engines.patch.records import UNENDED
 
@@ -16,18 +15,6 @@ BOM: Final = b"\xef\xbb\xbf"
 KIND_BYTES: Final = 20_000
 """A longer line is only compared, not looked at for its kind."""
 
-_BLANKS: Final = re.compile(rb"[ \t\r\f\v]+")
-_PUNCTUATION: Final = str.maketrans(
-    {
-        "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'",
-        "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"', "\u2033": '"',
-        "\u00ab": '"', "\u00bb": '"', "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-",
-        "\u2014": "-", "\u2015": "-", "\u2212": "-", "\u00a0": " ", "\u2002": " ", "\u2003": " ",
-        "\u2007": " ", "\u2009": " ", "\u200a": " ", "\u202f": " ", "\u3000": " ", "\u00d7": "x",
-        "\u2026": "...", "\u200b": None, "\u200c": None, "\u200d": None, "\u2060": None,
-        "\ufeff": None, "\u00ad": None,
-    }
-)  # fmt: skip
 _ELIDED: Final = re.compile(
     rb"\s*(?:#+|//+|/\*+|--|<!--|;+|%|\*)?\s*[\[({<]?\s*(?:\.\.\.+|\xe2\x80\xa6)"
     rb"(?P<words>[^=;(){}]*?)(?:\.\.\.+|\xe2\x80\xa6)?\s*[\])}>]?\s*(?:\*/|-->)?\s*$"
@@ -58,40 +45,12 @@ def _bare_cr(line: bytes) -> bytes:
     return line[:-1] if line.endswith(b"\r") else line
 
 
-def _collapse(line: bytes) -> bytes:
-    return _BLANKS.sub(b" ", line).strip(b" ")
-
-
 def _squeeze(line: bytes) -> bytes:
-    return _BLANKS.sub(b"", line)
-
-
-def _ascii_like(line: bytes) -> bytes:
-    text = _text(line)
-    return line if text is None else text.translate(_PUNCTUATION).encode()
-
-
-def _unhtml(line: bytes) -> bytes:
-    text = _text(line)
-    return line if text is None or "&" not in text else html.unescape(text).encode()
-
-
-def _unescape(line: bytes) -> bytes:
-    return re.sub(rb'\\(["\'\\/])', rb"\1", line)
+    return line.translate(None, b" \t\r\f\v")
 
 
 def _unquoted(line: bytes) -> bytes:
     return line.replace(b'"', b"'").replace(b"`", b"'")
-
-
-LOOSENED: Final[tuple[tuple[str, Callable[[bytes], bytes]], ...]] = (
-    ("crlf-mismatch", _bare_cr),
-    ("whitespace-mismatch", _collapse),
-    ("typographic", lambda line: _collapse(_ascii_like(line))),
-    ("html-escaped", lambda line: _collapse(_unhtml(line))),
-    ("backslash-escaped", lambda line: _collapse(_unescape(line))),
-)
-"""Ways to look past a difference, by which a whole hunk is sought where its lines do not stand."""
 
 
 def is_elided(line: bytes) -> bool:
@@ -237,28 +196,28 @@ def _shared(a: bytes | str, b: bytes | str) -> int:
 
 def _by_text(e: bytes, f: bytes) -> Kind:
     where = _where(e, f)
-    if (plain := _ascii_like(e)) != e and _squeeze(plain) == _squeeze(_ascii_like(f)):
+    if (plain := plain_punctuation(e)) != e and _squeeze(plain) == _squeeze(plain_punctuation(f)):
         return Kind(
             "typographic",
             f"{where}; a typographic or invisible character in the patch, the rest matches",
         )
-    if _ascii_like(f) != f and _squeeze(_ascii_like(f)) == _squeeze(e):
+    if plain_punctuation(f) != f and _squeeze(plain_punctuation(f)) == _squeeze(e):
         return Kind(
             "typographic",
             f"{where}; a typographic or invisible character in the file, the rest matches",
         )
-    if b"&" in e and _squeeze(_unhtml(e)) == _squeeze(f):
+    if b"&" in e and _squeeze(unescape_html(e)) == _squeeze(f):
         entity = re.search(rb"&#?\w+;", e)
         shown = entity[0].decode() if entity else "&…;"
         return Kind(
             "html-escaped", f"the patch has HTML entities ({shown}); unescaped, the line matches"
         )
-    if b"&" in f and _squeeze(_unhtml(f)) == _squeeze(e):
+    if b"&" in f and _squeeze(unescape_html(f)) == _squeeze(e):
         return Kind(
             "html-escaped",
             "the file has HTML entities where the patch has the characters themselves",
         )
-    if b"\\" in e and _squeeze(_unescape(e)) == _squeeze(f):
+    if b"\\" in e and _squeeze(unescape_backslashes(e)) == _squeeze(f):
         return Kind(
             "backslash-escaped",
             "the patch has backslashes before quotes (escaped once too often); without them the line matches",

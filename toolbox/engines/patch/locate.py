@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from toolbox.engines.patch.kinds import LOOSENED
+from toolbox.engines.patch.loosen import FORMS
 from toolbox.engines.patch.records import UNENDED, Clock, Hunk, header_text, join_lines, split_lines
 
 PLACES: Final = 20
@@ -63,10 +63,8 @@ class Target:
     def loosened(self, kind: str) -> bytes:
         """The file with every line loosened, one leading newline, all lines ended."""
         if kind not in self._loose:
-            loosen = dict(LOOSENED)[kind]
-            self._loose[kind] = b"\n" + b"".join(
-                loosen(line.removesuffix(UNENDED)) + b"\n" for line in self.lines
-            )
+            hay = self.hay() if self.data.endswith(b"\n") or not self.data else self.hay() + b"\n"
+            self._loose[kind] = FORMS[kind][0](hay)
         return self._loose[kind]
 
 
@@ -94,8 +92,12 @@ def search(
     needle = b"\n" + join_lines(wanted)
     if wanted and wanted[-1].endswith(UNENDED):
         at = len(hay) - len(needle)
-        found = at >= 0 and hay.endswith(needle) and hay[at : at + 1] == b"\n"
+        found = at >= 0 and hay.endswith(needle)
         return ([hay.count(b"\n", 0, at)] if found else []), True
+    return _find(hay, needle, clock)
+
+
+def _find(hay: bytes, needle: bytes, clock: Clock | None) -> tuple[list[int], bool]:
     places: list[int] = []
     line = counted = spent = 0
     at = hay.find(needle)
@@ -137,13 +139,16 @@ def loose_places(
     target: Target, wanted: list[bytes], clock: Clock | None = None
 ) -> tuple[str, list[int]] | None:
     """A kind of difference that, looked past, makes the lines stand somewhere, and where."""
-    for kind, loosen in LOOSENED:
+    block = b"\n" + b"\n".join(line.removesuffix(UNENDED) for line in wanted) + b"\n"
+    for kind, (loosen, applies) in FORMS.items():
+        if not applies(target.data, block):
+            continue
         if clock is not None:
             clock.check()
-        loose = [loosen(line.removesuffix(UNENDED)) for line in wanted]
-        if not any(loose):
+        needle = loosen(block)
+        if not needle.strip():
             return None
-        places, _ = search(target.loosened(kind), loose, clock=clock)
+        places, _ = _find(target.loosened(kind), needle, clock)
         if places:
             return kind, places
     return None

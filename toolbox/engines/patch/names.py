@@ -20,6 +20,7 @@ _ISO: Final = re.compile(
 _CTIME: Final = re.compile(
     rb"[A-Z][a-z]{2} (Dec 31|Jan 0?1|Jan  1) (\d\d):(\d\d):(\d\d) (1969|1970)(?: ([+-])(\d\d)(\d\d))?[ \t]*$"
 )
+_SUSPECT: Final = re.compile(rb"\0|^/|^[A-Za-z]:[\\/]|\\|\.\.")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017
 
 
@@ -146,6 +147,8 @@ def strip_components(name: bytes, count: int) -> bytes | None:
 
 def unsafe(name: bytes) -> str | None:
     """Why a name may never be a target, or None."""
+    if len(name) <= 255 and not _SUSPECT.search(name):
+        return None
     if b"\0" in name:
         return "holds a NUL byte"
     if name.startswith(b"/"):

@@ -146,6 +146,8 @@ def _prefixed(old: bytes, new: bytes) -> bool:
 def _git(section: Section, action: Action, strip: int | None) -> Names | Fault:
     """Names of a `diff --git` section: its first line, `---`/`+++`, and rename lines must agree."""
     line = section.patch_line
+    if strip in (None, 1) and (quick := _ordinary(section, action)):
+        return quick
     pairs = split_git_line(section.git_rest)
     for pair in pairs[:2]:
         if len(pairs) == 1 and (fault := check_safe(pair)):
@@ -208,6 +210,20 @@ def _git(section: Section, action: Action, strip: int | None) -> Names | Fault:
             f'the "diff --git" line ({shown(section.git_rest)}) names other files than the "---" and "+++" lines, {shown(name)}',
         )
     return _names(action, name, name, count, old)
+
+
+def _ordinary(section: Section, action: Action) -> Names | None:
+    """The names of a section that says `a/x b/x` thrice, as nearly all do; None for any other."""
+    old, new = section.old_name, section.new_name
+    if action != "edit" or old is None or new is None or old[:2] != b"a/" or new[:2] != b"b/":
+        return None
+    name = old[2:]
+    if new[2:] != name or section.git_rest != old + b" " + new or not name:
+        return None
+    if b"//" in old or b"/." in old or old.endswith(b"/"):
+        return None
+    path = decode_name(name)
+    return Names(action, path, path, 1, decode_name(old))
 
 
 def _git_strip(
