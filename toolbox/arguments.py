@@ -10,7 +10,6 @@ import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -85,9 +84,18 @@ class Checked:
     notes: tuple[str, ...]
 
 
-@lru_cache(maxsize=256)
+_fields: dict[Any, tuple[Field, ...]] = {}
+
+
 def fields_of(args: type[Args]) -> tuple[Field, ...]:
     """The arguments that a verb declares, in order; TypeError for a type that no door knows."""
+    known = _fields.get(args)
+    if known is None:
+        known = _fields[args] = _read_fields(args)
+    return known
+
+
+def _read_fields(args: type[Args]) -> tuple[Field, ...]:
     info = inspect.type_info(args)
     assert isinstance(info, inspect.StructType)
     return tuple(
@@ -127,7 +135,7 @@ def _field(name: str, node: inspect.Type, *, required: bool, default: Any) -> Fi
                 kinds.append("null")
             case inspect.LiteralType():
                 kinds.append("choice")
-                choices = tuple(member.values)
+                choices = tuple(v for v in member.values if isinstance(v, str | int))
             case inspect.ListType() | inspect.VarTupleType():
                 kinds.append("list")
                 item = _field(f"{name}[]", member.item_type, required=True, default=None)
@@ -334,7 +342,7 @@ def _schema(field: Field) -> dict[str, Any]:
                 pass  # an optional argument is left out, not null
             case _:
                 forms.append({"type": kind})
-    schema = dict(forms[0]) if len(forms) == 1 else {"anyOf": forms}
+    schema: dict[str, Any] = dict(forms[0]) if len(forms) == 1 else {"anyOf": forms}
     if field.doc:
         schema["description"] = field.doc
     if field.default is not None:

@@ -196,9 +196,8 @@ def _call(options: argparse.Namespace) -> int:
         from toolbox.registry import is_write
         from toolbox.wire import tags
 
-        text = data.decode("utf-8", "replace")
-        for item in tags.explain(text, tool_table(), is_write):
-            print(json.dumps(item, ensure_ascii=False))
+        for line in tags.explain_lines(data, tool_table(), is_write):
+            print(line)
         return DONE
     from toolbox.cli import message
 
@@ -288,10 +287,10 @@ def _tools(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from sandbox import confine
+    from sandbox import survey
 
     if options.as_json:
-        print(json.dumps(confine.survey().as_json(), indent=2))
+        print(json.dumps(survey.survey().as_json(), indent=2))
     else:
-        print("\n".join(confine.doctor()))
+        print("\n".join(survey.lines(survey.survey())))
     return DONE

@@ -1,7 +1,7 @@
 """The HTTP door: starlette on uvicorn in the daemon's own loop, with MCP at `/mcp`.
 
 What is refused before any route (Host, Origin, token, size, time) is decided in `Guard`, by the
-rules of `sandbox.gate`.
+rules of `sandbox.admission`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sandbox import gate
+from sandbox import admission
 from toolbox import catalogue, limits
 from toolbox.daemon.service import Client
 from toolbox.daemon.session import Session
@@ -58,7 +58,7 @@ class HttpDoor:
         """Bind, make the token, serve; the URL and a fresh token go to standard error."""
         settings = self._daemon.settings
         if settings.no_token:
-            if not gate.is_loopback(self._host):
+            if not admission.is_loopback(self._host):
                 raise InvalidArg("--no-token is for loopback only", hint="listen on 127.0.0.1")
             token = None
         elif settings.token_file:
@@ -130,7 +130,7 @@ class Guard:
         if scope["type"] != "http":
             return
         headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
-        refusal = gate.check_request(
+        refusal = admission.check_request(
             host=headers.get("host"),
             origin=headers.get("origin"),
             authorization=headers.get("authorization"),
@@ -138,11 +138,9 @@ class Guard:
             bound_host=self._bound,
             open_path=scope["path"] == "/healthz",
         )
-        length = headers.get("content-length", "")
-        if refusal is None and length.isdigit() and int(length) > BODY_BYTES:
-            refusal = gate.Refusal(
-                413, "E_TOO_LARGE", f"the body is larger than {BODY_BYTES} bytes"
-            )
+        refusal = refusal or admission.check_length(
+            headers.get("content-length"), headers.get("transfer-encoding"), BODY_BYTES
+        )
         if refusal is not None:
             await _refuse(send, refusal.status, refusal.code, refusal.message)
             return
@@ -324,8 +322,9 @@ async def _run(daemon: Daemon, client: Client, call: Call, request: Request) -> 
     if future.done():
         return future.result()
     watcher = asyncio.ensure_future(_gone(request.receive))
+    either: set[asyncio.Future[Any]] = {future, watcher}
     try:
-        await asyncio.wait({future, watcher}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not future.done():
             daemon.service.cancel(future)
         return await future

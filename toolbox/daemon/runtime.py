@@ -40,6 +40,7 @@ class Daemon:
     def __init__(self, settings: Settings, root: Root, zygote: Zygote) -> None:
         self.settings = settings
         self.root = root
+        self.workspace = os.path.realpath(root.configured)
         self.log = Log()
         self.service = Service(zygote, workers=settings.workers, log=self.log)
         self.service.seconds = settings.seconds
@@ -160,7 +161,7 @@ class Daemon:
     # -- the socket ------------------------------------------------------------------------------
 
     def _open_socket(self, path: str) -> None:
-        self._gate = gate.bind(path or gate.default_socket_path(self.root.path))
+        self._gate = gate.bind(path or gate.default_socket_path(self.workspace))
         self._gate.socket.listen(128)
         self._gate.socket.setblocking(False)
 
@@ -184,7 +185,7 @@ class Daemon:
         """What `toolbox status` prints."""
         return {
             "version": __version__,
-            "workspace": self.root.path,
+            "workspace": self.workspace,
             "socket": self._gate.path if self._gate else None,
             "http": self.http_url,
             "confine": self.settings.confine,
