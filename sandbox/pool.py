@@ -44,6 +44,7 @@ class Worker(asyncio.Protocol):
         self._waiting: asyncio.Future[bytes] | None = None
         self._transport: asyncio.Transport | None = None
         self.on_lost: Callable[[Worker], None] | None = None
+        self._loop = asyncio.get_running_loop()
 
     @property
     def pid(self) -> int:
@@ -100,22 +101,24 @@ class Worker(asyncio.Protocol):
         if self._transport is not None and self.alive:
             self._transport.write(HEADER.pack(len(body)) + body)
 
-    async def ask(self, body: bytes, seconds: float) -> bytes:
-        """The frame that answers this one; past its time the worker is killed."""
+    def begin(self, body: bytes, seconds: float) -> asyncio.Future[bytes]:
+        """Send a request; from here on the worker is busy. See `result` for its answer."""
         if not self.alive:
             raise WorkerDied(f"worker {self.pid} ended")
-        loop = asyncio.get_running_loop()
-        future = self.expect(loop)
+        future = self.expect(self._loop)
         self.calls += 1
-        timer = loop.call_later(seconds + GRACE_SECONDS, self._expire, future, seconds)
+        timer = self._loop.call_later(seconds + GRACE_SECONDS, self._expire, future, seconds)
+        future.add_done_callback(lambda _: timer.cancel())
+        self.post(body)
+        return future
+
+    async def result(self, future: asyncio.Future[bytes]) -> bytes:
+        """The frame that answers a request; a caller that is cancelled takes the worker along."""
         try:
-            self.post(body)
             return await future
         except asyncio.CancelledError:
             self.kill()
             raise
-        finally:
-            timer.cancel()
 
     def _expire(self, future: asyncio.Future[bytes], seconds: float) -> None:
         if not future.done():

@@ -327,12 +327,17 @@ class Service:
         job.worker = worker
         job.client.running.add(job)
         self._jobs.add(job)
-        self._background(self._run(worker, job))
+        try:
+            answer = worker.begin(encode(Run(job.call)), job.call.seconds)
+        except WorkerDied as exc:
+            answer = self._loop.create_future()
+            answer.set_exception(exc)
+        self._background(self._run(worker, job, answer))
 
-    async def _run(self, worker: Worker, job: _Job) -> None:
+    async def _run(self, worker: Worker, job: _Job, answer: asyncio.Future[bytes]) -> None:
         op = _op(job.call)
         try:
-            frame = await worker.ask(encode(Run(job.call)), job.call.seconds)
+            frame = await worker.result(answer)
             reply = decode_reply.decode(frame)
         except WorkerTimedOut:
             reply = failure(
