@@ -51,12 +51,13 @@ def open_json(
 
     def check() -> None:
         nonlocal found, shadow
-        if chain or indexed:
+        keys = chains.usable(tuple(chain))
+        if keys == tuple(chain) and (keys or indexed):
             try:
-                found = chains.decode(text, tuple(chain), indexed)
+                found = chains.decode(text, keys, indexed)
                 return
-            except (msgspec.ValidationError, RecursionError):
-                pass  # a key on the way holds another type, or the limit is near: ask it alone
+            except (msgspec.DecodeError, RecursionError):
+                pass  # a key on the way holds another type, or the text is at fault: ask it alone
         try:
             _raw.decode(text)
         except msgspec.DecodeError:

@@ -24,6 +24,9 @@ _raw = msgspec.json.Decoder(msgspec.Raw)
 _ADJUST: Final = 64
 """How far a first guess at the frames in use may be off."""
 
+_GUARDED_LEVELS: Final = 64
+"""Fewer levels than that leave no room for the frames of Python itself, and are counted."""
+
 _ROOM: Final = 400
 """Levels left for what runs below a decode."""
 
@@ -61,7 +64,7 @@ def guarded(levels: int, run: Callable[[], T]) -> tuple[T, bool]:
     limit = _frames() + levels
     exact = False
     try:
-        for _ in range(_ADJUST):
+        for _ in range(_ADJUST if levels >= _GUARDED_LEVELS else 0):
             sys.setrecursionlimit(limit)
             if not _passes(levels):
                 limit += 1

@@ -206,13 +206,27 @@ def _with_dots(miss: Miss) -> str | None:
         names = _bare_run(segments, start)
         if len(names) < 2 or here.type != "object":
             continue
-        for count in range(len(names), max(miss.at - start, 1), -1):
+        for count in range(len(names), 1, -1):
             name = ".".join(names[:count])
-            if lazy.child(here, name) is not None:
+            found = lazy.child(here, name)
+            if found is None:
+                continue
+            # A key that ends before the miss is meant only where the rest then leads on.
+            if start + count > miss.at or _leads(found, segments[start + count : miss.at + 1]):
                 made = (*segments[:start], Key(name, quoted=True), *segments[start + count :])
                 again = _again(canonical(made))
                 return f"the key {_shown(name)} has dots, so it is quoted: {again}"
     return _begins_with_dots(miss)
+
+
+def _leads(node: Node, segments: Sequence[Segment]) -> bool:
+    """Whether keys, from a value on, all exist."""
+    for segment in segments:
+        found = lazy.child(node, segment.name) if isinstance(segment, Key) else None
+        if found is None:
+            return False
+        node = found
+    return True
 
 
 def _begins_with_dots(miss: Miss) -> str | None:
