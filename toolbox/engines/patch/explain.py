@@ -68,6 +68,10 @@ def explain(
             f"the new lines already stand at line {at + 1}; this hunk seems to be applied already",
             file_line=at + 1,
         )  # fmt: skip
+    if not effort.compare():
+        return refused(
+            hunk, "context-mismatch", f"does not stand at line {place + 1}", file_line=place + 1
+        )
     k = first_difference(lines, place, old)
     assert k is not None
     found = lines[place + k] if place + k < size else None
@@ -87,7 +91,7 @@ def explain(
     if rest and found is not None and code != "context-mismatch" and k + 1 < len(old):
         what += "; the rest of the hunk matches"
     told: list[Candidate] = []
-    if effort.spend():
+    if effort.spend(len(target.data)):
         code, more, told = _elsewhere(hunk, target, lines, old, new, place, k, code, shift, effort)
         what += more
     return refused(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import eq
 from typing import Final
 
 from toolbox.engines.patch.loosen import FORMS
@@ -24,8 +25,8 @@ NEAR_BYTES: Final = 300
 """A longer line is not compared by likeness."""
 NEAR_COMPARISONS: Final = 40
 """Lines whose likeness is worked out in full (quadratic in their length) for one answer."""
-VOTES_PER_LINE: Final = 64
-"""A line that stands more often than this says nothing about a hunk's place."""
+VOTING_LINES: Final = 24
+"""Lines of a hunk that are sought one by one for the place most like it; each is a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,30 +164,28 @@ class Near:
 
 
 def nearest_block(target: Target, hunk: Hunk) -> Near | None:
-    """The start at which most of the hunk's old lines stand where they should, or None."""
-    wanted: dict[bytes, list[int]] = {}
+    """The start at which most of the hunk's old lines stand where they should, or None.
+
+    The longest of its lines are sought in the file, and each that stands there votes for the
+    hunk's start; lines that stand everywhere say nothing.
+    """
+    firsts: dict[bytes, int] = {}
     for k, line in enumerate(hunk.old):
         if line.strip():
-            wanted.setdefault(line, []).append(k)
-    wanted = {line: ks for line, ks in wanted.items() if len(ks) <= VOTES_PER_LINE}
-    if not wanted:
-        return None
-    seen: dict[bytes, list[int]] = {}
-    for j, line in enumerate(target.lines):
-        if line in wanted:
-            seen.setdefault(line, []).append(j)
+            firsts.setdefault(line, k)
+    distinct = sorted(firsts, key=len, reverse=True)[:VOTING_LINES]
     votes: dict[int, int] = {}
-    for line, js in seen.items():
-        if len(js) > VOTES_PER_LINE:
-            continue
-        for j in js:
-            for k in wanted[line]:
-                votes[j - k] = votes.get(j - k, 0) + 1
+    for line in distinct:
+        places, whole = search(target.hay(), [line])
+        if whole:
+            for j in places:
+                votes[j - firsts[line]] = votes.get(j - firsts[line], 0) + 1
     if not votes:
         return None
     stated = (hunk.old_start or 1) - 1
-    place = max(votes, key=lambda p: (votes[p], -abs(p - stated)))
-    return Near(max(place, 0), votes[place])
+    place = max(max(votes, key=lambda p: (votes[p], -abs(p - stated))), 0)
+    equal = sum(map(eq, target.lines[place : place + len(hunk.old)], hunk.old))
+    return Near(place, equal) if equal else None
 
 
 def nearest_line(target: Target, line: bytes, around: int) -> int | None:

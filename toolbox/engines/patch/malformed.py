@@ -183,7 +183,7 @@ def _fitting(hunk: Hunk, target: Target, shift: int, effort: Effort) -> tuple[st
             text += "; if that line is no part of the hunk, remove it or put a blank line before it"
         return text, [Candidate(start, header)]
     places, whole = (
-        search(target.hay(), hunk.old, clock=effort.clock) if effort.spend() else ([], True)
+        search(target.hay(), hunk.old, clock=effort.clock) if effort.spend(len(target.data)) else ([], True)
     )
     if places:
         return places_text(

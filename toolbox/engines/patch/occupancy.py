@@ -12,10 +12,11 @@ from toolbox.engines.patch.targets import Names
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Clashes by section (None for none), and the paths that renames leave free."""
+    """Clashes by section (None for none), and the paths that renames and deletions leave free."""
 
     clashes: tuple[Fault | None, ...]
     leaving: frozenset[str]
+    deleted: frozenset[str]
 
 
 def check_together(sections: Sequence[Section], resolved: Sequence[Names | Fault]) -> Occupancy:
@@ -41,7 +42,8 @@ def check_together(sections: Sequence[Section], resolved: Sequence[Names | Fault
             clash = _twice(names.source, sections[leavers[names.source]], section)
         writers.setdefault(path, k)
         clashes.append(clash)
-    return Occupancy(tuple(clashes), frozenset(leavers))
+    deleted = {n.target for n in resolved if isinstance(n, Names) and n.action == "delete"}
+    return Occupancy(tuple(clashes), frozenset(leavers), frozenset(deleted))
 
 
 def _twice(path: str, first: Section, second: Section) -> Fault:

@@ -103,6 +103,7 @@ class Work:
     guard: Guard
     leaving: frozenset[str] = frozenset()
     """Paths that renames of this patch leave free."""
+    deleted: frozenset[str] = frozenset()
     states: dict[str, State] = field(default_factory=dict)
     targets: dict[str, Target] = field(default_factory=dict)
 
@@ -112,6 +113,15 @@ class Work:
                 self.effort.clock.check()
             self.states[path] = self.lookup(path)
         return self.states[path]
+
+    def becomes_free(self, path: str, state: State) -> bool:
+        """Whether what stands in the way of a new file goes with this same patch: a file that
+        becomes a folder, or a folder that becomes a file."""
+        gone = self.leaving | self.deleted
+        if state.kind == "not-a-file":
+            parts = path.split("/")
+            return any("/".join(parts[:k]) in gone for k in range(1, len(parts)))
+        return state.kind == "folder" and any(one.startswith(path + "/") for one in gone)
 
     def kind_of(self, path: str) -> str:
         return self.state(path).kind

@@ -48,7 +48,7 @@ def plan(
     work = Work(lookup, options, Effort(clock), guard)
     resolved = _resolve_all(patch.sections, work)
     together = check_together(patch.sections, resolved)
-    work.leaving = together.leaving
+    work.leaving, work.deleted = together.leaving, together.deleted
     files = tuple(
         judge_section(section, names, clash, work)
         for section, names, clash in zip(patch.sections, resolved, together.clashes, strict=True)

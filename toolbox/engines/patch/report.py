@@ -75,8 +75,7 @@ def refusal(plan: Plan) -> tuple[str, str | None]:
         if size > room and told:
             break
         while size > room and len(block) > 1:
-            block.pop()
-            size = sum(len(line) + 1 for line in block)
+            size -= len(block.pop()) + 1
         lines.extend(block)
         room -= size
         told += 1

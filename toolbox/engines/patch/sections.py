@@ -147,7 +147,8 @@ def _occupied(names: Names, work: Work) -> Fault | None:
     """A fault where the new name of a rename or copy is taken (unless its file moves away, which
     check_together has seen)."""
     there = work.state(names.target)
-    if there.kind == "missing" or names.target in work.leaving:
+    free = work.becomes_free(names.target, there)
+    if there.kind == "missing" or names.target in work.leaving or free:
         return None
     if there.kind == "file":
         own = work.state(names.source or "")
@@ -234,7 +235,7 @@ def _create(
             ),
             judged,
         )
-    if state.kind not in ("missing", "file"):
+    if state.kind not in ("missing", "file") and not work.becomes_free(names.target, state):
         fault = _not_a_file(names.target, state, work, names)
         assert fault is not None
         return refuse(fault, judged)

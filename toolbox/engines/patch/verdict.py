@@ -12,6 +12,10 @@ from toolbox.engines.patch.records import Clock, Family, Hunk
 
 EXPLAINED_HUNKS: Final = 50
 """Refused hunks of one patch whose nearest lines are sought; the others are only compared."""
+EXPLAINED_BYTES: Final = 48 * 1024 * 1024
+"""File bytes that are searched through for explanations: twelve hunks of the largest files."""
+COMPARED_HUNKS: Final = 1_000
+"""Refused hunks whose first differing line is told; of more only that they do not stand."""
 _HEADERS_TOLD: Final = 5
 """Corrected headers in a sentence; all of them are in `candidates`."""
 
@@ -24,12 +28,23 @@ class Effort:
 
     clock: Clock | None = None
     explained: int = EXPLAINED_HUNKS
+    compared: int = COMPARED_HUNKS
+    bytes_left: int = EXPLAINED_BYTES
 
-    def spend(self) -> bool:
+    def spend(self, file_bytes: int) -> bool:
+        """Whether one more hunk may be sought in the whole of its file."""
         if self.clock is not None:
             self.clock.check()
         self.explained -= 1
-        return self.explained >= 0
+        self.bytes_left -= file_bytes
+        return self.explained >= 0 and self.bytes_left >= 0
+
+    def compare(self) -> bool:
+        """Whether one more refused hunk may be told in detail."""
+        self.compared -= 1
+        if self.clock is not None and self.compared % 256 == 0:
+            self.clock.check()
+        return self.compared >= 0
 
 
 @dataclass(frozen=True, slots=True)

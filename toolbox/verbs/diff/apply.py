@@ -10,16 +10,18 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from sandbox import errors as refusals
+from sandbox import transaction
 from sandbox.changes import Change, FileReceipt
+from sandbox.protect import Guard
 from sandbox.reader import read_open
 from sandbox.root import RelPath, Root, Stamp
 from toolbox import errors, limits
 from toolbox.engines.patch import report
-from toolbox.engines.patch.parse import parse
 from toolbox.engines.patch.outcome import FileVerdict, Options, Plan, State
+from toolbox.engines.patch.parse import parse
 from toolbox.engines.patch.plan import plan
 from toolbox.engines.patch.preview import name_text, plural
-from toolbox.engines.patch.records import Ignored
+from toolbox.engines.patch.records import Ignored, Patch
 from toolbox.engines.patch.verdict import HunkVerdict, Repairs
 from toolbox.verb import Answer, Args, Context, Example, Result, Verb
 
@@ -139,34 +141,40 @@ _CODES: Final[Mapping[str, type[errors.ToolboxError] | type[refusals.SandboxErro
 def run(args: ApplyArgs, ctx: Context) -> Answer:
     """The verdicts of a dry run, or what was written; a patch that does not fit raises."""
     expect = _expected(args.expect_sha256)
-    files = _Files(ctx.root)
     data = _patch_bytes(args, ctx.root)
-    file = None if args.file is None else files.named(args.file)
     patch = parse(data, clock=ctx.deadline)
-    planned = plan(
-        patch,
-        files.state,
-        Options(
-            file=file,
-            strip=None if args.strip == "auto" else args.strip,
-            repairs=Repairs(args.relocate, args.recount, args.eol == "file"),
-            expect_sha256=expect,
-        ),
-        guard=files.guard,
-        clock=ctx.deadline,
+    options = Options(
+        file=None if args.file is None else _Files(ctx.root).named(args.file),
+        strip=None if args.strip == "auto" else args.strip,
+        repairs=Repairs(args.relocate, args.recount, args.eol == "file"),
+        expect_sha256=expect,
     )
-    if planned.refused:
-        raise _refusal(planned, dry_run=args.dry_run)
-    changes = [change for f in planned.files if (change := files.change(f)) is not None]
-    from sandbox import transaction
-
+    planned, changes = _plan(patch, options, ctx, dry_run=args.dry_run)
     if args.dry_run:
-        transaction.check(ctx.root, changes)
+        if changes:
+            transaction.check(ctx.root, changes)
         return _dry(planned, args)
     if not changes:
         return _done(planned, (), None, ("the files hold this already; nothing was written",))
-    receipt = transaction.commit(ctx.root, changes)
+    try:
+        receipt = transaction.commit(ctx.root, changes)
+    except refusals.Changed:
+        # Another process wrote between the reading and the lock: once more, under the lock.
+        with transaction.lock(ctx.root, exclusive=True) as held:
+            planned, changes = _plan(patch, options, ctx, dry_run=False)
+            receipt = transaction.commit(ctx.root, changes, held=held)
     return _done(planned, receipt.files, receipt.id, receipt.notes)
+
+
+def _plan(
+    patch: Patch, options: Options, ctx: Context, *, dry_run: bool
+) -> tuple[Plan, list[Change]]:
+    """What the patch does to the files as they are now; raises where it does not fit."""
+    files = _Files(ctx.root)
+    planned = plan(patch, files.state, options, guard=files.guard, clock=ctx.deadline)
+    if planned.refused:
+        raise _refusal(planned, dry_run=dry_run)
+    return planned, [change for f in planned.files if (change := files.change(f)) is not None]
 
 
 def _expected(given: object) -> Mapping[str, str] | str | None:
@@ -202,6 +210,7 @@ class _Files:
     def __init__(self, root: Root) -> None:
         self.root = root
         self.stamps: dict[str, Stamp] = {}
+        self._guard: Guard | None = None
 
     def named(self, given: str) -> str:
         """The `file` argument as a path relative to the root, `..` resolved as the kernel does."""
@@ -273,9 +282,13 @@ class _Files:
 
     def guard(self, path: str) -> str | None:
         """Why a path may never be written, or None."""
-        from sandbox.protect import protected_reason
-
-        return protected_reason(self.root, RelPath(path))
+        if self._guard is None:
+            self._guard = Guard(self.root)
+        try:
+            self._guard.check(os.fsencode(path), name_text(path))
+        except refusals.Protected as exc:
+            return exc.message
+        return None
 
     def change(self, file: FileVerdict) -> Change | None:
         """What the transaction is told to do for a file, None where nothing would change."""
