@@ -70,9 +70,7 @@ class Stamp(NamedTuple):
 
     @classmethod
     def from_stat(cls, found: os.stat_result) -> Stamp:
-        return cls(
-            found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-        )
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
     def settled(self, now_ns: int) -> bool:
         """Whether a change after now_ns (time.time_ns()) is sure to give another stamp.
@@ -429,9 +427,7 @@ class Root:
         here = "the workspace's root" if folder == "." else folder
         at: dict[str, object] = {"path": path, "missing": name}
         if dangling:
-            return NotFound(
-                f"{path} is not there: {name} in {here} is a link to nothing", at=at
-            )
+            return NotFound(f"{path} is not there: {name} in {here} is a link to nothing", at=at)
         near = nearest_names(self, folder, name)
         prefix = "" if folder == "." else folder + "/"
         hint = None

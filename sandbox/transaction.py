@@ -1,13 +1,56 @@
-"""Many files or none: the one way in which workspace files are changed."""
+"""Many files or none: the one way in which workspace files are changed.
+
+The journal is synced before anything else; it names every file that will be touched and every
+temporary. New content is prepared and synced aside, the old files get a second name in the
+transaction's folder, then each path changes by one atomic call. Moving the transaction's folder
+from `open` to `history` is the commit. A crash before it is rolled back at the next start, by the
+journal; nothing has to be done after it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 
-from sandbox.changes import Change, HistoryEntry, Receipt, Report, UndoPlan
-from sandbox.limits import HISTORY_ENTRIES, LOCK_SECONDS
+from sandbox.changes import Change, Receipt, Report
+from sandbox.execution import run_changes
+from sandbox.folders import Folders
+from sandbox.history import history, undo
+from sandbox.limits import LOCK_SECONDS
+from sandbox.locking import Held, lock
+from sandbox.operations import Operations
+from sandbox.plan import make_plan
+from sandbox.receipts import receipts, recovery_notes
 from sandbox.root import Root
+from sandbox.state import State
+
+__all__ = ["Held", "check", "commit", "history", "lock", "recover", "undo"]
+
+
+def recover(
+    root: Root, *, lock_seconds: float = LOCK_SECONDS, operations: Operations | None = None
+) -> Report:
+    """Roll back what a crash left open. `commit` and `undo` do this first by themselves.
+
+    Where nothing is open nothing is written, so it can be asked of a read-only workspace.
+    """
+    state = State.find(root)
+    if state is None:
+        return Report()
+    with state:
+        if not state.open_ids():
+            return Report()
+    with lock(root, exclusive=True, seconds=lock_seconds, operations=operations) as held:
+        return held.report
+
+
+def check(root: Root, changes: Sequence[Change]) -> None:
+    """Raise what `commit` would refuse, without writing: for dry runs."""
+    folders = Folders(root)
+    try:
+        make_plan(root, folders, changes, backup=True)
+    finally:
+        folders.close()
 
 
 def commit(
@@ -16,40 +59,22 @@ def commit(
     *,
     backup: bool = True,
     lock_seconds: float = LOCK_SECONDS,
+    held: Held | None = None,
+    operations: Operations | None = None,
 ) -> Receipt:
     """Do all changes or none; see `Change` for what each means.
 
-    Raises Protected, Exists, NotFound, NotAFile, Changed, OutsideWorkspace, TooLarge, Busy or
-    WriteFailed; after any of them the workspace is as before.
+    held: the exclusive lock, where the caller has it already. Raises Protected, Exists, NotFound,
+    NotAFile, Changed, OutsideWorkspace, TooLarge, Busy or WriteFailed; after any of them the
+    workspace is as before.
     """
-    raise NotImplementedError
-
-
-def check(root: Root, changes: Sequence[Change]) -> None:
-    """Raise what `commit` would refuse, without writing: for dry runs."""
-    raise NotImplementedError
-
-
-def undo(
-    root: Root, id: str, *, dry_run: bool, lock_seconds: float = LOCK_SECONDS
-) -> UndoPlan:
-    """Put back what the transaction changed, if none of its files changed since; else Changed,
-    naming those that did (`at["changed"]`)."""
-    raise NotImplementedError
-
-
-def history(root: Root, limit: int = HISTORY_ENTRIES) -> list[HistoryEntry]:
-    """The last transactions, newest first; empty where none was ever written. Reads only."""
-    raise NotImplementedError
-
-
-def recover(root: Root, *, lock_seconds: float = LOCK_SECONDS) -> Report:
-    """Roll back what a crash left open. `commit` and `undo` do this first by themselves."""
-    raise NotImplementedError
-
-
-@contextmanager
-def lock(root: Root, *, exclusive: bool, seconds: float = LOCK_SECONDS) -> Iterator[None]:
-    """Hold the workspace's lock across daemons and processes; Busy where it is not had in time."""
-    yield
-    raise NotImplementedError
+    if held is None:
+        check(root, changes)  # a refusal must not even make `.toolbox/`
+    taken = (
+        nullcontext(held)
+        if held is not None
+        else lock(root, exclusive=True, seconds=lock_seconds, operations=operations)
+    )
+    with taken as mine:
+        journal = run_changes(root, mine, changes, backup=backup, kind="apply")
+        return Receipt(journal.id, receipts(journal), recovery_notes(mine.report))

@@ -115,9 +115,7 @@ class Descent:
 class Budget:
     """How many entries a walk may still look at; `cut` tells where it stopped."""
 
-    def __init__(
-        self, entries: int = TREE_ENTRIES, deadline: Deadline | None = None
-    ) -> None:
+    def __init__(self, entries: int = TREE_ENTRIES, deadline: Deadline | None = None) -> None:
         self.left = entries
         self.entries = entries
         self.cut: str | None = None

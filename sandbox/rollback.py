@@ -1,0 +1,380 @@
+"""Back to before: for a transaction that failed, and at start for one that a crash left open.
+
+Each step looks at what is there first, so it can be stopped anywhere and begun again. A file that
+is neither as it was before nor as the transaction made it was edited by somebody since: it is left
+as it is, and told.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import stat
+
+from sandbox.changes import Report
+from sandbox.errors import Changed, Protected
+from sandbox.folders import Folders, Spot
+from sandbox.journal import (
+    ID,
+    NAME,
+    READY,
+    After,
+    Before,
+    FileEntry,
+    Foreign,
+    Journal,
+    gone_name,
+    old_name,
+    temp_name,
+)
+from sandbox.operations import Operations, write_failed
+from sandbox.plan import hash_file
+from sandbox.protect import Guard
+from sandbox.resolve import FOLDER_FLAGS
+from sandbox.root import RelPath, Root, Stamp
+from sandbox.state import State, read_journal
+from sandbox.writer import link_or_copy, look, open_regular, put_over
+
+log = logging.getLogger("toolbox.sandbox")
+
+
+def recover_open(root: Root, state: State, operations: Operations) -> Report:
+    """Roll back every open transaction that is this workspace's own; the lock must be held."""
+    rolled_back: list[str] = []
+    kept: list[RelPath] = []
+    ignored: list[str] = []
+    for id in state.open_ids():
+        try:
+            fd = _open_transaction(state, id)
+        except Foreign as exc:
+            ignored.append(f"{id[:40]}: {exc}")
+            continue
+        folders = Folders(root)
+        try:
+            journal = read_journal(fd, id, root)
+            if journal is None:  # a crash before the journal was whole: nothing was begun
+                delete_transaction(state.open_fd, id, operations)
+                continue
+            _require_allowed(root, journal)
+            kept += roll_back(root, state, folders, operations, journal, fd)
+            rolled_back.append(id)
+        except Foreign as exc:
+            ignored.append(f"{id[:40]}: {exc}")
+        except OSError as exc:
+            log.error("transaction %s could not be rolled back: %s", id, exc.strerror)
+            raise write_failed(exc, None) from exc  # nothing may be written over it
+        finally:
+            folders.close()
+            os.close(fd)
+    for line in ignored:
+        log.warning("a journal in .toolbox/open was ignored: %s", line)
+    for path in kept:
+        log.warning("%s was edited after a crash and is kept as it is", path)
+    return Report(tuple(rolled_back), tuple(kept), tuple(ignored))
+
+
+def _open_transaction(state: State, id: str) -> int:
+    if ID.match(id) is None:
+        raise Foreign("its name is no id")
+    try:
+        return os.open(id, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=state.open_fd)
+    except OSError as exc:
+        raise Foreign(f"it is no folder: {exc.strerror}") from None
+
+
+def _require_allowed(root: Root, journal: Journal) -> None:
+    """A journal never leads where a call could not: the guard is asked again."""
+    guard = Guard(root)
+    try:
+        for entry in journal.files:
+            spot = Spot(entry.folder, entry.name)
+            guard.check(spot.path, spot.shown)
+            if entry.stage:
+                guard.check(entry.stage, os.fsdecode(entry.stage))
+        for folder in (*journal.made, *(one for one, _ in journal.emptied)):
+            guard.check(folder, os.fsdecode(folder))
+    except Protected as exc:
+        raise Foreign(exc.message) from None
+
+
+def roll_back(
+    root: Root,
+    state: State,
+    folders: Folders,
+    operations: Operations,
+    journal: Journal,
+    fd: int,
+) -> list[RelPath]:
+    """Put every path back and forget the transaction; the paths that somebody edited since."""
+    work = _RollBack(folders, operations, journal, fd)
+    kept = work.run()
+    _sync(folders, operations, work.touched)
+    operations.discard(fd, NAME)  # from here on there is nothing to roll back
+    operations.fsync(fd)
+    delete_transaction(state.open_fd, journal.id, operations)
+    return kept
+
+
+def _sync(folders: Folders, operations: Operations, touched: set[bytes]) -> None:
+    for folder in sorted(touched):
+        if folders.exists(folder):
+            operations.fsync(folders.fd(folder))
+
+
+def delete_transaction(parent_fd: int, id: str, operations: Operations) -> None:
+    """Remove a transaction's folder with what it holds, its journal first."""
+    try:
+        fd = os.open(id, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=parent_fd)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    try:
+        operations.discard(fd, NAME)
+        for name in os.listdir(fd):
+            operations.discard(fd, os.fsencode(name))
+    finally:
+        os.close(fd)
+    operations.remove_folder(parent_fd, os.fsencode(id))
+
+
+class _RollBack:
+    def __init__(self, folders: Folders, operations: Operations, journal: Journal, fd: int) -> None:
+        self._folders = folders
+        self._operations = operations
+        self._journal = journal
+        self._fd = fd
+        self._kept: list[RelPath] = []
+        self._kept_entries: set[int] = set()
+        self.touched: set[bytes] = set()
+
+    def run(self) -> list[RelPath]:
+        entries = [one for one in enumerate(self._journal.files) if not one[1].stays]
+        if look(self._fd, READY) is not None:
+            for number, entry in entries:
+                if entry.after is not None:
+                    self._undo_put(number, entry)
+            self._remove_made()
+            self._restore_emptied()
+            for number, entry in entries:
+                if entry.after is None:
+                    self._undo_take(number, entry)
+        else:
+            for number, entry in entries:
+                self._note_edit(number, entry)
+        for number, entry in entries:
+            self._drop_temporaries(number, entry)
+        for number, entry in entries:
+            if number not in self._kept_entries:
+                self._undo_backup(number, entry)
+        return self._kept
+
+    # What was put in place
+
+    def _undo_put(self, number: int, entry: FileEntry) -> None:
+        after = entry.after
+        assert after is not None
+        folder = self._folder(entry.folder)
+        found = look(folder, entry.name) if folder is not None else None
+        if entry.before is None:
+            if found is None or folder is None:
+                return
+            if self._is_staged(number, entry) or not self._matches(folder, entry.name, after):
+                self._keep(number, entry)
+                return
+            self._operations.unlink(folder, entry.name)
+            self.touched.add(entry.folder)
+            return
+        if found is not None and folder is not None:
+            if found.st_ino == entry.before.ino and stat.S_ISREG(found.st_mode):
+                self._note_edit(number, entry)
+                return
+            if self._gave_way(number, entry, folder):
+                self._keep(number, entry)
+                return
+            if self._matches(folder, entry.name, after) and not self._is_staged(number, entry):
+                self._bring_back(number, entry, folder, found)
+                return
+            if self._matches(folder, entry.name, entry.before):
+                return
+        self._keep(number, entry)
+
+    def _gave_way(self, number: int, entry: FileEntry, folder: int) -> bool:
+        """Whether a swap had moved somebody's edit aside and a crash came before it was seen: it
+        takes its place again."""
+        assert entry.before is not None and entry.after is not None
+        temp = temp_name(self._journal.id, number, "new")
+        found = look(folder, temp)
+        if (
+            found is None
+            or found.st_ino == entry.before.ino
+            or self._matches(folder, temp, entry.after)
+        ):
+            return False
+        return self._operations.exchange(folder, temp, entry.name)
+
+    def _is_staged(self, number: int, entry: FileEntry) -> bool:
+        """Whether the new content still waits aside: then what stands there is not ours."""
+        stage = self._folder(entry.stage)
+        if stage is None:
+            return False
+        found = look(stage, temp_name(self._journal.id, number, "new"))
+        return found is not None and (entry.before is None or found.st_ino != entry.before.ino)
+
+    def _bring_back(
+        self, number: int, entry: FileEntry, folder: int, found: os.stat_result
+    ) -> None:
+        """The old file takes its place again, by one atomic call."""
+        if self._old(number) is None:
+            self._keep(number, entry)
+            return
+        temp = temp_name(self._journal.id, number, "old")
+        self._operations.discard(folder, temp)
+        link_or_copy(self._operations, self._fd, old_name(number), folder, temp)
+        try:
+            put_over(self._operations, folder, temp, entry.name, Stamp.from_stat(found), "")
+        except Changed:
+            self._keep(number, entry)
+        self._operations.discard(folder, temp)
+        self.touched.add(entry.folder)
+
+    def _drop_temporaries(self, number: int, entry: FileEntry) -> None:
+        for path in dict.fromkeys((entry.stage, entry.folder)):
+            folder = self._folder(path)
+            if folder is None:
+                continue
+            for use in ("new", "old"):
+                name = temp_name(self._journal.id, number, use)
+                if look(folder, name) is not None:
+                    self._operations.discard(folder, name)
+                    self.touched.add(path)
+
+    # Folders
+
+    def _remove_made(self) -> None:
+        for made in reversed(self._journal.made):
+            parent, _, name = made.rpartition(b"/")
+            folder = self._folder(parent)
+            if folder is None or self._folder(made) is None:
+                continue
+            try:
+                self._operations.remove_folder(folder, name)
+            except OSError as exc:
+                if exc.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY):
+                    raise
+                continue  # somebody put something in
+            self._folders.forget(made)
+            self.touched.add(parent)
+
+    def _restore_emptied(self) -> None:
+        for emptied, mode in reversed(self._journal.emptied):
+            parent, _, name = emptied.rpartition(b"/")
+            folder = self._folder(parent)
+            if folder is None or look(folder, name) is not None:
+                continue
+            self._folders.forget(emptied)
+            self._operations.make_folder(folder, name, 0o700)
+            self._operations.set_mode(self._folders.fd(emptied), mode)
+            self.touched.add(parent)
+
+    # What was taken away
+
+    def _undo_take(self, number: int, entry: FileEntry) -> None:
+        before = entry.before
+        if before is None:
+            return
+        folder = self._folder(entry.folder)
+        found = look(folder, entry.name) if folder is not None else None
+        if found is not None and folder is not None:
+            if found.st_ino == before.ino and stat.S_ISREG(found.st_mode):
+                self._note_edit(number, entry)
+            elif not self._matches(folder, entry.name, before):
+                self._keep(number, entry)
+            return
+        if folder is None or self._old(number) is None:
+            self._keep(number, entry)
+            return
+        gone = look(self._fd, gone_name(number))
+        if gone is not None and gone.st_ino != before.ino:
+            # Somebody's edit was moved aside, and a crash came before it was seen.
+            self._operations.rename_new(self._fd, gone_name(number), folder, entry.name)
+            self._keep(number, entry)
+            return
+        temp = temp_name(self._journal.id, number, "old")
+        self._operations.discard(folder, temp)
+        link_or_copy(self._operations, self._fd, old_name(number), folder, temp)
+        try:
+            self._operations.rename_new(folder, temp, folder, entry.name)
+        except FileExistsError:
+            self._operations.discard(folder, temp)
+            self._keep(number, entry)
+        self._operations.discard(self._fd, gone_name(number))
+        self.touched.add(entry.folder)
+
+    # Backups
+
+    def _undo_backup(self, number: int, entry: FileEntry) -> None:
+        """The backup goes and its predecessor takes its name again, where that was done."""
+        if entry.backup is None or entry.before is None:
+            return
+        folder = self._folder(entry.folder)
+        if folder is None:
+            return
+        moved = look(folder, entry.shifted) if entry.shifted is not None else None
+        if entry.shifted is not None and moved is None:
+            return  # its predecessor was never moved, so it was never made
+        found = look(folder, entry.backup)
+        if found is not None:
+            old = self._old(number)
+            ours = old is not None and (found.st_dev, found.st_ino) == (old.st_dev, old.st_ino)
+            if not ours and not self._matches(folder, entry.backup, entry.before):
+                return
+            if old is None:
+                return
+            self._operations.unlink(folder, entry.backup)
+            self.touched.add(entry.folder)
+        if entry.shifted is not None:
+            try:
+                self._operations.rename_new(folder, entry.shifted, folder, entry.backup)
+            except FileExistsError:
+                return
+            self.touched.add(entry.folder)
+
+    # Looking
+
+    def _folder(self, path: bytes) -> int | None:
+        try:
+            return self._folders.fd(path)
+        except (FileNotFoundError, NotADirectoryError, Changed):
+            return None
+
+    def _old(self, number: int) -> os.stat_result | None:
+        return look(self._fd, old_name(number))
+
+    def _matches(self, folder: int, name: bytes, side: Before | After) -> bool:
+        """Whether a regular file with that content stands there."""
+        found = look(folder, name)
+        if found is None or not stat.S_ISREG(found.st_mode) or found.st_size != side.size:
+            return False
+        try:
+            fd = open_regular(folder, name)
+        except (OSError, Changed):
+            return False
+        try:
+            return hash_file(fd) == side.sha256
+        finally:
+            os.close(fd)
+
+    def _note_edit(self, number: int, entry: FileEntry) -> None:
+        """No call of ours changed what stands there; whether somebody did is worth telling."""
+        folder = self._folder(entry.folder)
+        if entry.before is None:
+            edited = folder is not None and look(folder, entry.name) is not None
+        else:
+            edited = folder is None or not self._matches(folder, entry.name, entry.before)
+        if edited:
+            self._kept.append(Spot(entry.folder, entry.name).shown)
+
+    def _keep(self, number: int, entry: FileEntry) -> None:
+        """Leave it, and its backup, which then is the only name of the old content."""
+        self._kept.append(Spot(entry.folder, entry.name).shown)
+        self._kept_entries.add(number)
