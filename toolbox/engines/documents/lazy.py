@@ -11,6 +11,7 @@ what is printed is the source's own bytes.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -48,6 +49,7 @@ MANY: Final = 500_000
 """Members or elements from which a container is walked instead of decoded: an object for each
 would take 60 to 200 bytes."""
 _SAMPLE_BYTES: Final = 64 * 1024
+_STRUCTURE: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{},]', re.DOTALL)
 
 _PLACES: Final = "places"
 _PLACES_KEPT: Final = 512
@@ -109,11 +111,27 @@ _sizes = msgspec.json.Decoder(dict[str, Raw])
 
 
 def _is_many(text: bytes, start: int, end: int) -> bool:
+    """Whether a container probably has so many children that decoding them takes much memory.
+
+    All commas bound the children from above; where they are many, those between the first
+    children are told apart from nested ones.
+    """
     if end - start < 2 * MANY:
         return False
     middle = (start + end) // 2
     sample = text[middle : middle + _SAMPLE_BYTES]
-    return sample.count(b",") * (end - start) > MANY * len(sample)
+    if sample.count(b",") * (end - start) <= MANY * len(sample):
+        return False
+    depth = children = 0
+    for token in _STRUCTURE.finditer(text, start, start + _SAMPLE_BYTES):
+        first = text[token.start()]
+        if first == 0x2C:
+            children += depth == 1
+        elif first in b"[{":
+            depth += 1
+        elif first != 0x22:
+            depth -= 1
+    return children * (end - start) > MANY * _SAMPLE_BYTES
 
 
 def members(node: Node) -> Members:
