@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from sandbox import history
 from sandbox.changes import HistoryEntry
 from sandbox.limits import HISTORY_ENTRIES
 from toolbox import limits
@@ -47,9 +48,7 @@ class HistoryResult(Result, frozen=True, kw_only=True):
 
 def run(args: HistoryArgs, ctx: Context) -> Answer:
     """The last transactions of the workspace; none where nothing was ever written."""
-    from sandbox import transaction
-
-    entries = [_entry(e) for e in transaction.history(ctx.root, args.limit)]
+    entries = [_entry(e) for e in history.history(ctx.root, args.limit)]
     head = f"{plural(len(entries), 'entry').replace('entrys', 'entries')}, newest first" if entries else (
         "nothing was applied in this workspace yet"
     )  # fmt: skip

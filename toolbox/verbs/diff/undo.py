@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
+from sandbox import history
 from sandbox.changes import FileReceipt
 from toolbox import limits
 from toolbox.engines.patch.preview import name_text, plural
@@ -46,9 +47,7 @@ class UndoResult(Result, frozen=True, kw_only=True):
 
 def run(args: UndoArgs, ctx: Context) -> Answer:
     """What is, or would be, put back; raises where a file changed since."""
-    from sandbox import transaction
-
-    done = transaction.undo(ctx.root, args.id, dry_run=args.dry_run)
+    done = history.undo(ctx.root, args.id, dry_run=args.dry_run)
     files = [_file(receipt) for receipt in done.files]
     count = plural(len(files), "file")
     ident = done.receipt.id if done.receipt else None
