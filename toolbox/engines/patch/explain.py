@@ -95,8 +95,8 @@ def explain(
         code, more, told = _elsewhere(hunk, target, lines, old, new, place, k, code, shift, effort)
         what += more
     return refused(
-        hunk, code, what, patch_line=patch_line, file_line=place + k + 1 if found is not None else None,
-        expected=old[k], found=found, places=told,
+        hunk, code, what, patch_line=patch_line, expected=old[k], found=found, places=told,
+        file_line=place + k + 1 if found is not None else None,
     )  # fmt: skip
 
 
@@ -117,7 +117,8 @@ def _elsewhere(
             if len(applied) == 1:
                 return (
                     "already-applied",
-                    f". The hunk's new lines stand at line {applied[0] + 1}: it seems to be applied already",
+                    f". The hunk's new lines stand at line {applied[0] + 1}: it seems to be "
+                    f"applied already",
                     [],
                 )
         if loose := loose_places(target, old, effort.clock):
@@ -128,7 +129,8 @@ def _elsewhere(
                 if j is not None and at[0] + j < len(lines):
                     why = classify(old[j], lines[at[0] + j], first_line=at[0] + j == 0)
                     kind = why.code
-                    clause = f" (there line {at[0] + j + 1}: {pair(old[j], lines[at[0] + j])}; {why.clause})"
+                    both = pair(old[j], lines[at[0] + j])
+                    clause = f" (there line {at[0] + j + 1}: {both}; {why.clause})"
                 where = (
                     f"line {at[0] + 1}"
                     if len(at) == 1
@@ -146,7 +148,8 @@ def _elsewhere(
         if j is not None:
             there = lines[near.place + j] if near.place + j < len(lines) else None
             text += (
-                f". Nearest: at line {near.place + 1} {near.equal} of {len(old)} old lines match; there line "
+                f". Nearest: at line {near.place + 1} {near.equal} of {len(old)} old lines match; "
+                f"there line "
                 f"{near.place + j + 1} differs: {pair(old[j], there)}"
             )
             return code, text, []

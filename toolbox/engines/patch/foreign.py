@@ -46,7 +46,8 @@ def unreadable(data: bytes) -> Fault | None:
         if data.startswith(mark):
             return Fault(
                 "malformed", "encoding",
-                f"the patch text is {name} (it starts with the byte order mark {mark.hex(' ').upper()}); "
+                f"the patch text is {name} (it starts with the byte order mark "
+                f"{mark.hex(' ').upper()}); "
                 "save it as UTF-8 or plain bytes",
                 1,
             )  # fmt: skip
@@ -92,7 +93,8 @@ def block(lines: Sequence[bytes], i: int) -> tuple[Fault, tuple[bytes, bytes] | 
             return (
                 Fault(
                     "unsupported", "begin-patch",
-                    f"{quote(line)}: the `*** Begin Patch` form gives no line numbers and is not applied; "
+                    f"{quote(line)}: the `*** Begin Patch` form gives no line numbers and is not "
+                    f"applied; "
                     "make a unified diff (diff -u, git diff)",
                     i + 1,
                 ),
@@ -135,9 +137,9 @@ def _until_next(lines: Sequence[bytes], i: int) -> int:
             return i
         if line.startswith(b"--- ") and i + 1 < len(lines) and lines[i + 1].startswith(b"+++ "):
             return i
-        if line.startswith(b"*** ") and i + 1 < len(lines) and lines[i + 1].startswith(b"--- "):
-            if not _CONTEXT_RANGE.match(line):
-                return i
+        pair = i + 1 < len(lines) and lines[i + 1].startswith(b"--- ")
+        if pair and line.startswith(b"*** ") and not _CONTEXT_RANGE.match(line):
+            return i
         i += 1
     return i
 
@@ -174,7 +176,8 @@ def recognise(lines: Sequence[bytes]) -> Fault:
         several = sum(line.startswith(b">") for line in head)
         return _none(
             "quoted",
-            f'no diff found: {several} of {count} lines start with "> " (a quoted mail?). Remove the quoting',
+            f'no diff found: {several} of {count} lines start with "> " (a quoted mail?). Remove '
+            f'the quoting',
             marked[0] + 1,
         )
     for k, line in enumerate(head):
@@ -182,14 +185,16 @@ def recognise(lines: Sequence[bytes]) -> Fault:
             blanks = len(line) - len(line.lstrip())
             return _none(
                 "indented",
-                f"no diff found: patch line {k + 1} ({quote(line)}) is indented by {blanks} blanks; "
+                f"no diff found: patch line {k + 1} ({quote(line)}) is indented by {blanks} "
+                f"blanks; "
                 "a patch starts at the first column. Remove the indentation",
                 k + 1,
             )
         if _NUMBERED.match(line):
             return _none(
                 "line-numbers",
-                f"no diff found: the lines carry line numbers (patch line {k + 1}: {quote(line)}). Remove them",
+                f"no diff found: the lines carry line numbers (patch line {k + 1}: {quote(line)}). "
+                f"Remove them",
                 k + 1,
             )
         if b"\\n@@ -" in line or b"\\n+++ " in line:
@@ -221,19 +226,22 @@ def recognise(lines: Sequence[bytes]) -> Fault:
         if re.match(rb"<{7}( |$)", line):
             return _unsupported(
                 "conflict-markers",
-                "this is a text with conflict markers (<<<<<<<), not a patch; make a unified diff (diff -u)",
+                "this is a text with conflict markers (<<<<<<<), not a patch; make a unified diff "
+                "(diff -u)",
                 k + 1,
             )
     for k, line in enumerate(head):
         if line.startswith(b"--- ") and k + 1 < count and lines[k + 1].startswith(b"+++ "):
             return _none(
                 "no-patch",
-                f'no hunk found: file headers stand at patch line {k + 1}, but no "@@ -…" line follows them',
+                f'no hunk found: file headers stand at patch line {k + 1}, but no "@@ -…" line '
+                f'follows them',
                 k + 1,
             )
     return _none(
         "no-patch",
-        f'no unified diff found in {count} lines: expected "--- …", "+++ …" and "@@ -…" lines (diff -u, git diff)',
+        f'no unified diff found in {count} lines: expected "--- …", "+++ …" and "@@ -…" lines '
+        f'(diff -u, git diff)',
     )
 
 
@@ -244,7 +252,8 @@ def _by_command(lines: Sequence[bytes]) -> Fault | None:
         if _NORMAL.match(line) and following.startswith((b"< ", b"> ", b"<", b">")):
             return _unsupported(
                 "normal-diff",
-                f"patch line {k + 1} ({quote(line)}): a normal diff (diff without -u) has no context and is not applied; "
+                f"patch line {k + 1} ({quote(line)}): a normal diff (diff without -u) has no "
+                f"context and is not applied; "
                 "make a unified one (diff -u)",
                 k + 1,
             )
@@ -260,7 +269,8 @@ def _by_command(lines: Sequence[bytes]) -> Fault | None:
         if _RCS.match(line):
             return _unsupported(
                 "rcs-script",
-                f"no unified hunk found; patch line {k + 1} ({quote(line)}) looks like an RCS script (diff -n), "
+                f"no unified hunk found; patch line {k + 1} ({quote(line)}) looks like an RCS "
+                f"script (diff -n), "
                 "which is not applied; make a unified diff (diff -u)",
                 k + 1,
             )
@@ -271,7 +281,8 @@ def _by_command(lines: Sequence[bytes]) -> Fault | None:
             if line[:1].isdigit() or any(other.rstrip() == b"." for other in lines[k:]):
                 return _unsupported(
                     "ed-script",
-                    f"no unified hunk found; lines {k + 1}-{last} look like an ed script, which is never run; "
+                    f"no unified hunk found; lines {k + 1}-{last} look like an ed script, which is "
+                    f"never run; "
                     "make a unified diff (diff -u)",
                     k + 1,
                 )

@@ -1,4 +1,5 @@
-"""One hunk held against one file: it fits, it fits elsewhere when that was asked, or it is refused."""
+"""One hunk held against one file: it fits, it fits elsewhere when that was asked, or it is "
+"refused."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def judge(hunk: Hunk, target: Target, shift: int, repairs: Repairs, effort: Effo
             if not hunk.context:
                 return starts_disagree(hunk, place, shift)
             notes.append(
-                f"hunk {hunk.number}: the + start says {hunk.new_start}, the lines before it make it "
+                f"hunk {hunk.number}: the + start says {hunk.new_start}, the lines before it make "
+                f"it "
                 f"{agreed}; the context proves the place"
             )
     lines, old, new = (
@@ -79,16 +81,19 @@ def _at_place(
             line = hunk.patch_line + 1 + len(hunk.body) + at
             return refused(
                 hunk, "left-over",
-                f"{quote(hunk.trailer[at])} (patch line {line}) follows the promised lines after a blank one, "
+                f"{quote(hunk.trailer[at])} (patch line {line}) follows the promised lines after a "
+                f"blank one, "
                 "and would fit the file as part of the hunk; the header that takes it in is "
-                f'"{_wider(hunk, place, shift, len(more_old), len(more_new))}". If it is no part of it, remove it',
+                f'"{_wider(hunk, place, shift, len(more_old), len(more_new))}". If it is no part '
+                f'of it, remove it',
                 family="malformed", patch_line=line,
             )  # fmt: skip
     unended = bool(hunk.new) and hunk.new[-1].endswith(UNENDED)
     if unended and stop < len(lines):
         return refused(
             hunk, "final-newline",
-            f'the patch says "\\ No newline at end of file" after its last line, but the file goes on '
+            f'the patch says "\\ No newline at end of file" after its last line, but the file goes '
+            f'on '
             f"after line {stop} ({len(lines)} lines)",
             file_line=stop + 1, found=lines[stop],
         )  # fmt: skip
@@ -102,7 +107,8 @@ def _at_place(
     if hunk.body[-1][:1] == b"+" and stands(lines, place, hunk.new):
         notes = [
             *notes,
-            f"hunk {hunk.number}: the added lines stand there already; if the patch was applied before, "
+            f"hunk {hunk.number}: the added lines stand there already; if the patch was applied "
+            f"before, "
             "this adds them twice",
         ]
     span = f"lines {place + 1}-{stop}" if len(hunk.old) > 1 else f"line {place + 1}"

@@ -70,7 +70,8 @@ def classify(expected: bytes, found: bytes | None, *, first_line: bool = False) 
     if is_elided(expected):
         return Kind(
             "elided-lines",
-            f"{quote(expected)} stands for lines that were left out; a hunk needs every line it covers",
+            f"{quote(expected)} stands for lines that were left out; a hunk needs every line it "
+            f"covers",
         )
     if found is None:
         return Kind("beyond-eof", "the file ends before it")
@@ -79,16 +80,18 @@ def classify(expected: bytes, found: bytes | None, *, first_line: bool = False) 
     e, f = expected.removesuffix(UNENDED), found.removesuffix(UNENDED)
     if max(len(e), len(f)) > KIND_BYTES:
         return Kind("context-mismatch", _where(e, f))
-    if first_line and f.startswith(BOM) and not e.startswith(BOM):
-        if _bare_cr(f[3:]) == _bare_cr(e):
-            return Kind(
-                "byte-order-mark",
-                "the file starts with a byte order mark (EF BB BF) that the patch lacks; the rest of the line matches",
-            )
+    lacks = first_line and f.startswith(BOM) and not e.startswith(BOM)
+    if lacks and _bare_cr(f[3:]) == _bare_cr(e):
+        return Kind(
+            "byte-order-mark",
+            "the file starts with a byte order mark (EF BB BF) that the patch lacks; "
+            "the rest of the line matches",
+        )
     if e.startswith(BOM) and _bare_cr(e[3:]) == _bare_cr(f):
         return Kind(
             "byte-order-mark",
-            "the patch's line starts with a byte order mark (EF BB BF) that the file lacks; the rest of the line matches",
+            "the patch's line starts with a byte order mark (EF BB BF) that the file lacks; the "
+            "rest of the line matches",
         )
     if f.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\0" in f and b"\0" not in e):
         return Kind(
@@ -98,11 +101,13 @@ def classify(expected: bytes, found: bytes | None, *, first_line: bool = False) 
         if f.endswith(b"\r"):
             return Kind(
                 "crlf-mismatch",
-                "the file's line ends with CRLF, the patch's with LF; eol: \"file\" takes the file's ends",
+                "the file's line ends with CRLF, the patch's with LF; eol: \"file\" takes the "
+                "file's ends",
             )
         return Kind(
             "crlf-mismatch",
-            "the patch's line ends with CRLF, the file's with LF; eol: \"file\" takes the file's ends",
+            "the patch's line ends with CRLF, the file's with LF; eol: \"file\" takes the file's "
+            "ends",
         )
     if _squeeze(e) == _squeeze(f):
         return Kind("whitespace-mismatch", _blanks(e, f))
@@ -113,7 +118,8 @@ def _final_newline(expected: bytes) -> Kind:
     if expected.endswith(UNENDED):
         return Kind(
             "final-newline",
-            'the patch says "\\ No newline at end of file" here, but the file\'s line ends with a newline',
+            'the patch says "\\ No newline at end of file" here, but the file\'s line ends with a '
+            'newline',
         )
     return Kind(
         "final-newline",
@@ -128,7 +134,8 @@ def _blanks(e: bytes, f: bytes) -> str:
     lead_e, lead_f = e[: len(e) - len(e.lstrip(b" \t"))], f[: len(f) - len(f.lstrip(b" \t"))]
     tabs = (b"\t" in e) != (b"\t" in f)
     if e.lstrip(b" \t") == f.lstrip(b" \t"):
-        text = f"only the indentation differs: the patch has {_named(lead_e)}, the file has {_named(lead_f)}"
+        text = f"only the indentation differs: the patch has {_named(lead_e)}, "
+        text += f"the file has {_named(lead_f)}"
         return text + (" (tab against spaces)" if tabs else "")
     text = "only blanks differ"
     if tabs:
@@ -220,12 +227,14 @@ def _by_text(e: bytes, f: bytes) -> Kind:
     if b"\\" in e and _squeeze(unescape_backslashes(e)) == _squeeze(f):
         return Kind(
             "backslash-escaped",
-            "the patch has backslashes before quotes (escaped once too often); without them the line matches",
+            "the patch has backslashes before quotes (escaped once too often); without them the "
+            "line matches",
         )
     if (number := _NUMBERED.match(e)) and _squeeze(e[number.end() :]) == _squeeze(f):
         return Kind(
             "line-numbers",
-            f"the patch's line starts with a line number ({quote(number[0])}); without it the line matches",
+            f"the patch's line starts with a line number ({quote(number[0])}); without it the line "
+            f"matches",
         )
     if kind := _by_encoding(e, f):
         return kind
@@ -249,7 +258,8 @@ def _by_encoding(e: bytes, f: bytes) -> Kind | None:
             other = "NFD" if form == "NFC" else "NFC"
             return Kind(
                 "encoding",
-                f"the same characters in another Unicode form: {form} in the patch, {other} in the file",
+                f"the same characters in another Unicode form: {form} in the patch, {other} in the "
+                f"file",
             )
         for codec in ("cp1252", "latin-1"):
             for one, two, where in ((te, f, "patch"), (tf, e, "file")):
@@ -257,7 +267,8 @@ def _by_encoding(e: bytes, f: bytes) -> Kind | None:
                     if one.encode(codec) == two:
                         return Kind(
                             "encoding",
-                            f"the {where}'s line was decoded as {codec} and encoded again as UTF-8 (mojibake)",
+                            f"the {where}'s line was decoded as {codec} and encoded again as UTF-8 "
+                            f"(mojibake)",
                         )
                 except UnicodeEncodeError:
                     pass
@@ -270,18 +281,21 @@ def _by_encoding(e: bytes, f: bytes) -> Kind | None:
                 if raw.decode(codec) == text:
                     return Kind(
                         "encoding",
-                        f"the {where}'s line is in another encoding ({codec}) than the {other}'s UTF-8",
+                        f"the {where}'s line is in another encoding ({codec}) than the {other}'s "
+                        f"UTF-8",
                     )
             except UnicodeDecodeError:
                 pass
         if "\ufffd" in text:
             return Kind(
                 "encoding",
-                f"the {where}'s line is not UTF-8, and the {other} has U+FFFD where its bytes were lost",
+                f"the {where}'s line is not UTF-8, and the {other} has U+FFFD where its bytes were "
+                f"lost",
             )
     if te is not None and tf is None:
         return Kind(
             "encoding",
-            f"the file's line is not UTF-8 (from byte {_shared(e, f) + 1}); give the patch as a file with the same bytes",
+            f"the file's line is not UTF-8 (from byte {_shared(e, f) + 1}); give the patch as a "
+            f"file with the same bytes",
         )
     return Kind("encoding", f"the patch's line is not UTF-8 (from byte {_shared(e, f) + 1})")

@@ -63,7 +63,8 @@ def starts_disagree(hunk: Hunk, place: int, shift: int) -> HunkVerdict:
     fits = header_at(hunk, place, shift)
     text = (
         f"has no context lines, and its two starts name different places: -{hunk.old_start} and "
-        f"+{hunk.new_start}, where the lines before it make the second {place + shift + (1 if hunk.new else 0)}. "
+        f"+{hunk.new_start}, where the lines before it make the second "
+        f"{place + shift + (1 if hunk.new else 0)}. "
     )
     if hunk.old:
         return refused(
@@ -108,7 +109,8 @@ def fault_text(hunk: Hunk) -> str:
             first = fault.patch_line or hunk.patch_line
             last = f" to patch line {first + len(over) - 1}" if len(over) > 1 else ""
             return (
-                f"{plural(len(over), 'line')} left over after the {promise} lines that the header promises: "
+                f"{plural(len(over), 'line')} left over after the {promise} lines that the header "
+                f"promises: "
                 f"{quote(over[0])} (patch line {first}{last}) {looks}"
             )
         case "broken-off":
@@ -118,7 +120,9 @@ def fault_text(hunk: Hunk) -> str:
             elif _WORD_DIFF.search(hunk.trailer[0]):
                 text += "looks like a word diff (git diff --word-diff), which is not applied"
             else:
-                text += "begins with none of space, + and - (a context line needs a space before it)"
+                text += (
+                    "begins with none of space, + and - (a context line needs a space before it)"
+                )
             return f"{text}; the header promises {promise} lines, before that there are {has}"
         case _:
             return fault.message
@@ -183,7 +187,9 @@ def _fitting(hunk: Hunk, target: Target, shift: int, effort: Effort) -> tuple[st
             text += "; if that line is no part of the hunk, remove it or put a blank line before it"
         return text, [Candidate(start, header)]
     places, whole = (
-        search(target.hay(), hunk.old, clock=effort.clock) if effort.spend(len(target.data)) else ([], True)
+        search(target.hay(), hunk.old, clock=effort.clock)
+        if effort.spend(len(target.data))
+        else ([], True)
     )
     if places:
         return places_text(
@@ -200,7 +206,8 @@ def _fitting(hunk: Hunk, target: Target, shift: int, effort: Effort) -> tuple[st
         if k is not None:
             found = target.lines[near.place + k] if near.place + k < len(target.lines) else None
             text += (
-                f"; most alike at line {near.place + 1} ({near.equal} of {len(hunk.old)} lines), where line "
+                f"; most alike at line {near.place + 1} ({near.equal} of {len(hunk.old)} lines), "
+                f"where line "
                 f"{near.place + k + 1} differs: {pair(hunk.old[k], found)}"
             )
     return text, []

@@ -12,13 +12,15 @@ _ESCAPES: Final = {
 }  # fmt: skip
 
 _STAMP: Final = re.compile(
-    rb"[ \t]+\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:[+-]\d\d:?\d\d|Z|UTC|GMT))?[ \t]*$"
+    rb"[ \t]+\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:[+-]\d\d:?\d\d|Z|UTC|GMT))?[ "
+    rb"\t]*$"
 )
 _ISO: Final = re.compile(
     rb"(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.0*)?(?: ?([+-])(\d\d):?(\d\d)|Z)?[ \t]*$"
 )
 _CTIME: Final = re.compile(
-    rb"[A-Z][a-z]{2} (Dec 31|Jan 0?1|Jan  1) (\d\d):(\d\d):(\d\d) (1969|1970)(?: ([+-])(\d\d)(\d\d))?[ \t]*$"
+    rb"[A-Z][a-z]{2} (Dec 31|Jan 0?1|Jan  1) (\d\d):(\d\d):(\d\d) (1969|1970)(?: "
+    rb"([+-])(\d\d)(\d\d))?[ \t]*$"
 )
 _SUSPECT: Final = re.compile(rb"\0|^/|^[A-Za-z]:[\\/]|\\|\.\.")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017
@@ -86,10 +88,7 @@ def is_epoch(stamp: bytes) -> bool:
         if m[7]:
             zone = timedelta(hours=int(m[8]), minutes=int(m[9])) * (-1 if m[7] == b"-" else 1)
         try:
-            return (
-                datetime(year, month, day, hour, minute, second, tzinfo=UTC) - zone
-                == _EPOCH
-            )
+            return datetime(year, month, day, hour, minute, second, tzinfo=UTC) - zone == _EPOCH
         except ValueError:
             return False
     if m := _CTIME.match(stamp):
@@ -98,9 +97,7 @@ def is_epoch(stamp: bytes) -> bool:
             zone = timedelta(hours=int(m[7]), minutes=int(m[8])) * (-1 if m[6] == b"-" else 1)
         year, day, month = (1969, 31, 12) if m[5] == b"1969" else (1970, 1, 1)
         try:
-            moment = datetime(
-                year, month, day, int(m[2]), int(m[3]), int(m[4]), tzinfo=UTC
-            )
+            moment = datetime(year, month, day, int(m[2]), int(m[3]), int(m[4]), tzinfo=UTC)
         except ValueError:
             return False
         return moment - zone == _EPOCH

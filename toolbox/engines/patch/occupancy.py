@@ -49,7 +49,9 @@ def check_together(sections: Sequence[Section], resolved: Sequence[Names | Fault
 def _twice(path: str, first: Section, second: Section) -> Fault:
     return Fault(
         "malformed", "two-changes",
-        f"{name_text(path)} is changed twice, by the sections at patch lines {first.patch_line} and "
-        f"{second.patch_line}; put its hunks under one header, or apply two patches one after the other",
+        f"{name_text(path)} is changed twice, by the sections at patch lines {first.patch_line} "
+        f"and "
+        f"{second.patch_line}; put its hunks under one header, or apply two patches one after the "
+        f"other",
         second.patch_line,
     )  # fmt: skip

@@ -1,4 +1,5 @@
-"""What a plan is made of: the workspace as the engine is told of it, and a verdict for each file."""
+"""What a plan is made of: the workspace as the engine is told of it, and a verdict for each "
+"file."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class Options:
     file: str | None = None
     strip: int | None = None
     """Components to take off the names; None finds out."""
-    repairs: Repairs = Repairs()
+    repairs: Repairs = field(default_factory=Repairs)
     expect_sha256: Mapping[str, str] | str | None = None
     """The hashes that files must have now: by path, or one for a patch of one file."""
 

@@ -144,7 +144,8 @@ class _Reader:
                     self.gap_from = self.at
                 if found := _ONLY_IN.match(line):
                     self.notes.append(
-                        f"patch line {self.at + 1}: {quote(line)}: the patch has nothing about its content"
+                        f"patch line {self.at + 1}: {quote(line)}: the patch has nothing about its "
+                        f"content"
                     )
                 self.at += 1
         self._close_gap()
@@ -206,7 +207,8 @@ class _Reader:
             old_name=name, new_name=name,
             fault=Fault(
                 "malformed", "header-pair",
-                f'{quote(line)} has no "{other.decode()} …" line beside it; a file\'s hunks need both',
+                f'{quote(line)} has no "{other.decode()} …" line beside it; a file\'s hunks need '
+                f'both',
                 i + 1,
             ),
         )  # fmt: skip

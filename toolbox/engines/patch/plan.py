@@ -40,7 +40,8 @@ def plan(
             (), patch.ignored, patch.notes,
             Fault(
                 "malformed", "several-files",
-                f"with `file` the hunks are for that one file, but the patch has {len(patch.sections)} "
+                f"with `file` the hunks are for that one file, but the patch has "
+                f"{len(patch.sections)} "
                 f"sections ({', '.join(named)}…); leave `file` out, or give one section",
                 patch.sections[1].patch_line,
             ),
@@ -98,7 +99,8 @@ def _expected(files: tuple[FileVerdict, ...], options: Options) -> tuple[FileVer
             if has != want.lower():
                 out.append(replace(
                     f, verdict="refused", family="changed", kind="changed", after=None,
-                    reason=f"its sha256 is {has}, not {want.lower()} as expected: it changed since; read it again",
+                    reason=f"its sha256 is {has}, not {want.lower()} as expected: "
+                    "it changed since; read it again",
                 ))  # fmt: skip
                 continue
         out.append(f)

@@ -1,4 +1,5 @@
-"""A plan in words: one line a file, what does not fit hunk by hunk, and the call that would mend it."""
+"""A plan in words: one line a file, what does not fit hunk by hunk, and the call that would mend "
+"it."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def refusal(plan: Plan) -> tuple[str, str | None]:
     if total == 1:
         head = "nothing was changed"
     else:
-        head = f"nothing was changed: {len(bad)} of {total} files {'does' if len(bad) == 1 else 'do'} not fit"
+        some = "does" if len(bad) == 1 else "do"
+        head = f"nothing was changed: {len(bad)} of {total} files {some} not fit"
     lines: list[str] = []
     room = MESSAGE_CHARACTERS
     told = 0
@@ -154,7 +156,9 @@ def _fault_hint(kind: str) -> str:
 def _first_place(bad: list[FileVerdict]) -> str | None:
     for file in bad:
         if file.family == "mismatch":
-            line = next((h.file_line for h in file.hunks if h.verdict == "refused" and h.file_line), None)
+            line = next(
+                (h.file_line for h in file.hunks if h.verdict == "refused" and h.file_line), None
+            )
             name = name_text(file.source or file.path)
             return f"{name} from line {line}" if line else name
     return None
@@ -168,7 +172,11 @@ def notes_of(plan: Plan) -> tuple[str, ...]:
         prefix = f"{name_text(file.path)}: " if many else ""
         notes.extend(prefix + note for note in file.notes)
     if plan.ignored:
-        notes.append("ignored " + "; ".join(_ignored(plan.ignored[:8])) + (", …" if len(plan.ignored) > 8 else ""))
+        notes.append(
+            "ignored "
+            + "; ".join(_ignored(plan.ignored[:8]))
+            + (", …" if len(plan.ignored) > 8 else "")
+        )
     if len(notes) > 20:
         notes = [*notes[:20], f"… and {len(notes) - 20} more notes"]
     return tuple(notes)

@@ -118,9 +118,7 @@ def _not_a_file(path: str, state: State, work: Work, names: Names) -> Fault | No
         case "protected":
             return Fault("protected", "protected", state.detail)
         case _:
-            return Fault(
-                "not-a-file", "not-a-file", f"{state.detail or 'is no regular file'}"
-            )
+            return Fault("not-a-file", "not-a-file", f"{state.detail or 'is no regular file'}")
 
 
 def _who(path: str, names: Names) -> str:
@@ -205,7 +203,8 @@ def _create(
         )
         if hunk.old_start != 0 and verdict.verdict == "fits":
             notes.append(
-                f"hunk {hunk.number}: a new file's hunk starts at -0,0; {verdict.header} was taken as that"
+                f"hunk {hunk.number}: a new file's hunk starts at -0,0; {verdict.header} was taken "
+                f"as that"
             )
         verdicts.append(verdict)
     judged = tuple(verdicts)
@@ -309,7 +308,8 @@ def _out_of_order(
         kind = "out-of-order"
     else:
         text = (
-            f"overlaps hunk {other.number}: line {place + 1} is covered by both (hunk {other.number} ends at "
+            f"overlaps hunk {other.number}: line {place + 1} is covered by both (hunk "
+            f"{other.number} ends at "
             f"line {stop}); join them into one hunk"
         )
         kind = "overlap"
@@ -335,7 +335,8 @@ def _change(
         refused = _by_hunks(section, names, action, verdicts, state.data)
         covered = sum(len(h.old) for h in section.hunks)
         if names.action == "delete" and covered != len(target.lines):
-            more = f"; the file is to be deleted, but has {len(target.lines)} lines where the patch removes {covered}"
+            more = f"; the file is to be deleted, but has {len(target.lines)} lines where the "
+            more += f"patch removes {covered}"
             refused = replace(refused, reason=refused.reason + more)
         return refused
     placed = [(h, v.place) for h, v in zip(section.hunks, verdicts, strict=True)]
@@ -367,13 +368,15 @@ def _change(
     executable = state.executable
     if section.old_mode and (section.old_mode == "100755") != state.executable:
         notes.append(
-            f"the mode was {'100755' if state.executable else '100644'}, not {section.old_mode} as the patch says"
+            f"the mode was {'100755' if state.executable else '100644'}, not {section.old_mode} as "
+            f"the patch says"
         )
     if section.new_mode:
         executable = section.new_mode == "100755"
     return FileVerdict(
-        section.number, section.patch_line, names.target, names.source, action, "fits", None, "fits",
-        _fits_text(section, names, action, verdicts), verdicts, before=state.data, after=after,
+        section.number, section.patch_line, names.target, names.source, action, "fits", None,
+        "fits", _fits_text(section, names, action, verdicts), verdicts,
+        before=state.data, after=after,
         executable_before=state.executable, executable_after=executable and after is not None,
         notes=tuple(notes),
     )  # fmt: skip

@@ -54,7 +54,8 @@ def action_of(section: Section) -> Action | Fault:
             return Fault(
                 "malformed",
                 "names",
-                f'a "{verb} {"from" if side == "to" else "to"}" line without its "{verb} {side}" line',
+                f'a "{verb} {"from" if side == "to" else "to"}" line without its "{verb} {side}" '
+                f'line',
                 line,
             )
     if section.rename_from is not None and section.copy_from is not None:
@@ -77,7 +78,8 @@ def _raw(section: Section) -> list[bytes]:
 
 
 def check_safe(names: Iterable[bytes]) -> Fault | None:
-    """A fault for the first name that could lead out of the workspace, in whatever line it stands."""
+    """A fault for the first name that could lead out of the workspace, in whatever line it "
+    "stands."""
     for name in names:
         if why := unsafe(name):
             return Fault(
@@ -179,7 +181,8 @@ def _git(section: Section, action: Action, strip: int | None) -> Names | Fault:
         if pairs and not any(cut(a) == source and cut(b) == target for a, b in pairs):
             return _disagree(
                 line,
-                f'the "diff --git" line ({shown(section.git_rest)}) names other files than the {action} lines, {shown(source)} and {shown(target)}',
+                f'the "diff --git" line ({shown(section.git_rest)}) names other files than the '
+                f'{action} lines, {shown(source)} and {shown(target)}',
             )
         return _names(action, source, target, count, old)
     if stripped_old is None and stripped_new is None:
@@ -207,7 +210,8 @@ def _git(section: Section, action: Action, strip: int | None) -> Names | Fault:
     ):
         return _disagree(
             line,
-            f'the "diff --git" line ({shown(section.git_rest)}) names other files than the "---" and "+++" lines, {shown(name)}',
+            f'the "diff --git" line ({shown(section.git_rest)}) names other files than the "---" '
+            f'and "+++" lines, {shown(name)}',
         )
     return _names(action, name, name, count, old)
 
@@ -328,7 +332,8 @@ def _disagree(line: int, text: str) -> Fault:
 def _differ(old: bytes, new: bytes, line: int) -> Fault:
     return Fault(
         "malformed", "inconsistent-names",
-        f"the names differ, {shown(old)} and {shown(new)}, without rename lines; name the one file to change "
+        f"the names differ, {shown(old)} and {shown(new)}, without rename lines; name the one file "
+        f"to change "
         f'in `file`, or give "rename from {visible(old)}" and "rename to {visible(new)}"',
         line,
     )  # fmt: skip

@@ -133,7 +133,8 @@ def places_text(hunk: Hunk, places: list[int], whole: bool, place: int | None, s
         else f"The {noun} {verb} at {many} lines {listed}"
     )
     headers = " or ".join(f'"{header_at(hunk, p, shift)}"' for p in places[:_HEADERS_TOLD])
-    return f"{text}. Correct the line number ({headers}{', …' if len(places) > _HEADERS_TOLD else ''}) or add context"
+    more = ", …" if len(places) > _HEADERS_TOLD else ""
+    return f"{text}. Correct the line number ({headers}{more}) or add context"
 
 
 def first_difference(lines: Sequence[bytes], place: int, wanted: Sequence[bytes]) -> int | None:
@@ -146,7 +147,8 @@ def first_difference(lines: Sequence[bytes], place: int, wanted: Sequence[bytes]
 
 def pair(expected: bytes, found: bytes | None, *, removed: bool = False) -> str:
     what = "to be removed" if removed else "expected"
-    return f"{what} {quote(expected)}, found {'the end of the file' if found is None else quote(found)}"
+    there = "the end of the file" if found is None else quote(found)
+    return f"{what} {quote(expected)}, found {there}"
 
 
 def line_in_body(hunk: Hunk, k: int) -> tuple[int, bool]:

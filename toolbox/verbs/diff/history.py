@@ -11,7 +11,7 @@ from sandbox import history
 from sandbox.changes import HistoryEntry
 from sandbox.limits import HISTORY_ENTRIES
 from toolbox import limits
-from toolbox.engines.patch.preview import name_text, plural
+from toolbox.engines.patch.preview import name_text
 from toolbox.verb import Answer, Args, Context, Example, Result, Verb
 
 _NAMES_SHOWN: Final = 5
@@ -49,9 +49,10 @@ class HistoryResult(Result, frozen=True, kw_only=True):
 def run(args: HistoryArgs, ctx: Context) -> Answer:
     """The last transactions of the workspace; none where nothing was ever written."""
     entries = [_entry(e) for e in history.history(ctx.root, args.limit)]
-    head = f"{plural(len(entries), 'entry').replace('entrys', 'entries')}, newest first" if entries else (
-        "nothing was applied in this workspace yet"
-    )  # fmt: skip
+    noun = "entry" if len(entries) == 1 else "entries"
+    head = f"{len(entries)} {noun}, newest first"
+    if not entries:
+        head = "nothing was applied in this workspace yet"
     newest = next((e for e in entries if e.undone_by is None), None)
     return Answer(
         result=lambda n: HistoryResult(entries=entries[:n]),
@@ -59,7 +60,9 @@ def run(args: HistoryArgs, ctx: Context) -> Answer:
         head=lambda n: head,
         noun="entries",
         more=lambda n: f'narrow with {{"limit": {max(n, 1)}}}',
-        hint=f'@diff undo {{"id": "{newest.id}"}} tells what undoing the newest would do' if newest else None,
+        hint=f'@diff undo {{"id": "{newest.id}"}} tells what undoing the newest would do'
+        if newest
+        else None,
     )
 
 

@@ -93,12 +93,16 @@ def _writes(args: Mapping[str, Any]) -> bool:
 VERB: Final = Verb(
     tool="diff",
     name="undo",
-    summary="Puts every file of one apply back, if none has changed since, or names those that have.",
+    summary="Puts every file of one apply back, if none has changed since, or names those that "
+    "have.",
     args=UndoArgs,
     result=UndoResult,
     run=run,
     cap_bytes=limits.DIFF_OUTPUT_BYTES,
-    errors=("E_INVALID_ARG", "E_NOT_FOUND", "E_CHANGED", "E_PROTECTED", "E_EXISTS", "E_WRITE_FAILED", "E_TIMEOUT", "E_BUSY"),
+    errors=(
+        "E_INVALID_ARG", "E_NOT_FOUND", "E_CHANGED", "E_PROTECTED", "E_EXISTS", "E_WRITE_FAILED",
+        "E_TIMEOUT", "E_BUSY",
+    ),
     examples=(
         Example(
             about="an id that no apply gave",
