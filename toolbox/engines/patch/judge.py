@@ -49,7 +49,7 @@ def judge(hunk: Hunk, target: Target, shift: int, repairs: Repairs, effort: Effo
     )
     if not countless and stands(lines, place, old):
         return _at_place(hunk, lines, place, shift, notes)
-    if repairs.relocate and old and not already_at(lines, place, shift, hunk, new):
+    if repairs.relocate and old and already_at(lines, place, shift, hunk, new) is None:
         hay = target.loosened("crlf-mismatch") if repairs.file_ends else target.hay()
         wanted = [x.removesuffix(UNENDED) for x in old] if repairs.file_ends else old
         places, whole = search(hay, wanted, clock=effort.clock)

@@ -88,15 +88,19 @@ def parse(data: bytes, *, clock: Clock | None = None) -> Patch:
     sections = tuple(draft.finish() for draft in reader.drafts)
     notes.extend(reader.notes)
     ignored = tuple(reader.ignored)
-    if not sections or all(_empty_plain(s) for s in sections):
+    if not sections or all(_says_nothing(s) for s in sections):
         fault = foreign.recognise(lines)
         if not sections or (fault and fault.kind != "no-patch"):
             return Patch((), (), tuple(notes), fault)
     return Patch(sections, ignored, tuple(notes))
 
 
-def _empty_plain(section: Section) -> bool:
-    return not section.git and not section.hunks and section.fault is None and not section.binary
+def _says_nothing(section: Section) -> bool:
+    """True for bare headers, which also stand at the head of texts in other forms."""
+    return not (
+        section.hunks or section.fault or section.binary or section.modes()
+        or section.rename_from or section.copy_from
+    )  # fmt: skip
 
 
 class _Reader:
