@@ -110,7 +110,7 @@ _string = msgspec.json.Decoder(str)
 _sizes = msgspec.json.Decoder(dict[str, Raw])
 
 
-def _is_many(text: bytes, start: int, end: int) -> bool:
+def is_many(text: bytes, start: int, end: int) -> bool:
     """Whether a container probably has so many children that decoding them takes much memory.
 
     All commas bound the children from above; where they are many, those between the first
@@ -144,7 +144,7 @@ def members(node: Node) -> Members:
     if isinstance(kept, Members):
         lazy.indexes.move_to_end(node.start)
         return kept
-    if _is_many(lazy.text, node.start, node.end):
+    if is_many(lazy.text, node.start, node.end):
         made = _walk_all(node, lazy)
     else:
         made = _decode_members(node, lazy)
@@ -223,7 +223,7 @@ def elements(node: Node) -> Elements:
     if isinstance(kept, Elements):
         lazy.indexes.move_to_end(node.start)
         return kept
-    if _is_many(lazy.text, node.start, node.end):
+    if is_many(lazy.text, node.start, node.end):
         starts, ends = array("I"), array("I")
         for start, end in walk.walk_elements(lazy.text, node.start):
             starts.append(start)

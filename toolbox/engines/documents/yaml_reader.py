@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Final, Literal, Protocol
 
@@ -15,6 +13,7 @@ from yaml.cyaml import CParser  # type: ignore[attr-defined]
 from yaml.error import MarkedYAMLError
 
 from toolbox.engines.documents import surrogates, yaml_reference
+from toolbox.engines.documents.collection import paused
 from toolbox.engines.documents.diagnose import describe_bad_utf8, name_wide_encoding
 from toolbox.engines.documents.document import Document, SourceMap
 from toolbox.engines.documents.json_text import BOM_NOTE
@@ -39,6 +38,9 @@ BOUNDS: Final = Bounds(
     NESTING_LEVELS, YAML_EXPANSION_FACTOR, YAML_EXPANSION_NODES, EXPANSION_CHARACTERS,
     COMPLEX_KEY_NODES,
 )  # fmt: skip
+
+DOCUMENTS: Final = "yaml.documents"
+"""Key of `Document.kept`: how many documents the stream holds."""
 
 _STOOD_IN_FOR: Final = "\x85\u2028\u2029\ufeff?"
 """Line breaks, a mark that is skipped, and an indicator for libyaml; plain characters in 1.2."""
@@ -93,7 +95,7 @@ def open_yaml(
     offsets = ByteOffsets(text, head)
     stream = _Stream(text, source, offsets, bounds, deadline)
     wanted = None if doc == "*" else doc or 1
-    with _collection_paused():
+    with paused():
         try:
             made = stream.read(wanted, reference_bytes)
         except Refused as refused:
@@ -107,18 +109,6 @@ def open_yaml(
                 hint=f'give doc from 1 to {count}, or "*" for all' if count else None,
             )
         return stream.finish(made, doc, head)
-
-
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Garbage collection off: while trees are built it costs half the time and finds nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _fail(source: bytes, offset: int, said: str, cause: str | None) -> ParseFailed:
@@ -321,6 +311,7 @@ class _Stream:
             spellings=frozenset(map(find, made.spelled)), surrogates=shadow is not None,
             notes=tuple(notes),
         )  # fmt: skip
+        document.kept[DOCUMENTS] = count
         if shadow is not None:
             document.kept[SHADOW] = shadow
         return document
