@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolbox.engines.diff.lines import split
+from toolbox.engines.diff.myers import edit_script
 from toolbox.engines.diff.unified import UnifiedDiff, changes, unified
 
 LINE = st.sampled_from(
@@ -158,6 +159,23 @@ def test_spent_budget_is_told_with_its_place() -> None:
     assert "block replacement" in diff.note
     assert "lines 2-1997 of the first and 2-1997 of the second" in diff.note
     assert diff.hunks[-1].lines[-2:] == [b"-tail", b"+last"]
+
+
+def test_no_note_where_runs_of_lines_are_unique() -> None:
+    random = Random(4)
+    lines = [b"%d" % random.randrange(60) for _ in range(6000)]
+    edited = list(lines)
+    for at in random.sample(range(6000), 200):
+        edited[at] = b"%d" % random.randrange(60)
+    a, b = b"\n".join(lines), b"\n".join(edited)
+    diff = unified(a, b, a_name="a", b_name="b", lines_most=3000)
+    assert rebuild(a, diff) == b
+    assert diff.note is None
+    assert diff.insertions + diff.deletions <= 1.05 * least_edits_of_few(a, b)
+
+
+def least_edits_of_few(a: bytes, b: bytes) -> int:
+    return sum(e.a_end - e.a_start + e.b_end - e.b_start for e in edit_script(a.split(b"\n"), b.split(b"\n")) if e.op != "equal")
 
 
 def test_no_note_where_dropping_lines_suffices() -> None:

@@ -3,7 +3,8 @@
 xdiff bounds each split, not the whole: two sides of two million two-symbol lines took it 27
 seconds, and nothing can interrupt it. So past `lines_most` lines are numbered, those that the
 other side lacks are dropped (they can match nothing), what remains is split at lines unique on
-both sides, and a box that is still too large is replaced whole, which the caller tells.
+both sides (or at short runs of lines that are), and a box that is still too large is replaced
+whole, which the caller tells.
 """
 
 from __future__ import annotations
@@ -21,11 +22,20 @@ from toolbox.engines.diff.xdiff import Change
 LINES_MOST: Final = 500_000
 """Lines of both sides that one pass of xdiff may take: 1.2 s at the worst seen."""
 
-PASSES_MOST: Final = 3
+BOX_SHARE: Final = 8
+"""A split gives boxes of about that part of LINES_MOST: small ones are cheap at the worst too."""
+
+NEIGHBOURS: Final = 16
+"""Of unique lines that follow each other on both sides one in so many is looked at."""
+
+PASSES_MOST: Final = 6
 """All passes together may take that many times LINES_MOST; past it boxes are replaced whole."""
 
 SPLITS_MOST: Final = 8
 """How often a box is split at unique lines again before it is replaced whole."""
+
+WINDOW_LINES: Final = 8
+"""A power of two: lines taken together where none is unique alone."""
 
 GREEDY_STEPS: Final = 4_000_000
 """Steps of the search for few edits that goes first, about a second."""
@@ -154,28 +164,68 @@ class _Boxes:
         return pairs
 
     def _anchors(self, box: Change) -> list[tuple[int, int]]:
-        """Places of lines that stand once on both sides, the longest run of them in order."""
+        """Places of lines that stand once on both sides, in order and well apart.
+
+        Where no line is unique, runs of WINDOW_LINES lines are taken for lines, if there are
+        distinct lines enough for such runs to be unique.
+        """
         i1, i2, j1, j2 = box
-        once_a = {line for line, n in Counter(self.a[i1:i2]).items() if n == 1}
-        once = {line for line, n in Counter(self.b[j1:j2]).items() if n == 1} & once_a
-        place = {line: i for i, line in enumerate(self.a[i1:i2], i1) if line in once}
-        candidates = [(place[line], j) for j, line in enumerate(self.b[j1:j2], j1) if line in once]
-        tops: list[int] = []
-        top_at: list[int] = []
-        before: list[int] = []
-        for k, (i, _) in enumerate(candidates):
-            at = bisect_left(tops, i)
-            before.append(top_at[at - 1] if at else -1)
-            if at == len(tops):
-                tops.append(i)
-                top_at.append(k)
-            else:
-                tops[at] = i
-                top_at[at] = k
-        chain: list[tuple[int, int]] = []
-        k = top_at[-1] if top_at else -1
-        while k >= 0:
-            chain.append(candidates[k])
-            k = before[k]
-        chain.reverse()
-        return chain
+        a, b = self.a[i1:i2], self.b[j1:j2]
+        found = _longest_chain(a, b)
+        if not found:
+            _look(self.deadline)
+            if len(set(a)) ** WINDOW_LINES >= 16 * len(a):
+                found = _longest_chain(_windows(a), _windows(b))
+        # Windows are known by a hash: only what is the same line on both sides is an anchor.
+        corners: list[tuple[int, int]] = []
+        spaced = 0
+        for i, j in found:
+            if i + j >= spaced and a[i] == b[j]:
+                corners.append((i1 + i, j1 + j))
+                spaced = i + j + self.lines_most // BOX_SHARE
+        return corners
+
+
+def _windows(lines: list[int]) -> list[int]:
+    """For each line a hash of it and those after it, WINDOW_LINES in all; the same in each run."""
+    width = 1
+    while width < WINDOW_LINES:
+        lines = list(map(hash, zip(lines, lines[width:], strict=False)))
+        width *= 2
+    return lines
+
+
+def _longest_chain(a: list[int], b: list[int]) -> list[tuple[int, int]]:
+    """Places of what stands once in both, ascending on both sides, as many as can be."""
+    once_a = {line for line, n in Counter(a).items() if n == 1}
+    once = {line for line, n in Counter(b).items() if n == 1} & once_a
+    if not once:
+        return []
+    place = {line: i for i, line in enumerate(a) if line in once}
+    candidates: list[tuple[int, int]] = []
+    expected = -1
+    for j, line in enumerate(b):
+        i = place.get(line, -1)
+        # Of neighbours on both sides a few speak for all.
+        if i >= 0 and (i != expected or j % NEIGHBOURS == 0):
+            candidates.append((i, j))
+        expected = i + 1 if i >= 0 else -1
+    tops: list[int] = []
+    top_at: list[int] = []
+    before: list[int] = []
+    for k, (i, _) in enumerate(candidates):
+        at = bisect_left(tops, i)
+        before.append(top_at[at - 1] if at else -1)
+        if at == len(tops):
+            tops.append(i)
+            top_at.append(k)
+        else:
+            tops[at] = i
+            top_at[at] = k
+    chain: list[tuple[int, int]] = []
+    k = top_at[-1]
+    while k >= 0:
+        chain.append(candidates[k])
+        k = before[k]
+    chain.reverse()
+    return chain

@@ -198,11 +198,15 @@ def spread(kept: list[Pair], a_at: list[int], b_at: list[int]) -> list[Pair]:
     """Runs over the items kept as runs over all items; a_at and b_at are where those stood."""
     pairs: list[Pair] = []
     for x, y, length in kept:
+        last = length - 1
+        if a_at[x + last] - a_at[x] == last == b_at[y + last] - b_at[y]:
+            pairs.append(Pair(a_at[x], b_at[y], length))
+            continue
         for k in range(length):
             i, j = a_at[x + k], b_at[y + k]
-            last = pairs[-1] if pairs else None
-            if last and last.a + last.length == i and last.b + last.length == j:
-                pairs[-1] = Pair(last.a, last.b, last.length + 1)
+            run = pairs[-1] if pairs else None
+            if run and run.a + run.length == i and run.b + run.length == j:
+                pairs[-1] = Pair(run.a, run.b, run.length + 1)
             else:
                 pairs.append(Pair(i, j, 1))
     return pairs
