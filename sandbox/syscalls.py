@@ -7,7 +7,7 @@ numbers are the same everywhere.
 
 from __future__ import annotations
 
-import platform
+import os
 import sys
 from dataclasses import dataclass
 from typing import Final
@@ -35,7 +35,7 @@ def architecture() -> Architecture | None:
     """This process's architecture; None where there are no tables for it (also 32-bit Python)."""
     if sys.maxsize < 2**32 or sys.byteorder != "little":
         return None
-    return _MACHINES.get(platform.machine())
+    return _MACHINES.get(os.uname().machine)
 
 
 def number(calls: Calls, name: str, machine: Architecture) -> int | None:

@@ -53,11 +53,14 @@ Main = Callable[[str, socket.socket], None]
 """What a worker does: role and channel; it returns when the channel closes."""
 
 
-def die_with_parent() -> None:
-    """Ask the kernel for SIGKILL when the parent's thread ends; exit where it has already."""
-    parent = os.getppid()
+def die_with_parent(parent: int) -> None:
+    """Ask the kernel for SIGKILL when the parent's thread ends; exit where it has already.
+
+    parent: its pid, noted before the fork. It may be 1: a daemon is the first process of its
+    container.
+    """
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent or parent == 1:
+    if os.getppid() != parent:
         os._exit(1)
 
 
@@ -74,10 +77,11 @@ class Zygote:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         sys.stdout.flush()
         sys.stderr.flush()
+        parent = os.getpid()
         pid = os.fork()
         if pid == 0:
             ours.close()
-            _run(theirs, preload, main)
+            _run(theirs, preload, main, parent)
         theirs.close()
         ours.setblocking(False)
         return cls(pid, ours)
@@ -113,10 +117,12 @@ class Zygote:
             os.waitpid(self.pid, 0)
 
 
-def _run(control: socket.socket, preload: Callable[[], None], main: Main) -> NoReturn:
+def _run(
+    control: socket.socket, preload: Callable[[], None], main: Main, parent: int
+) -> NoReturn:
     status = 1
     try:
-        die_with_parent()
+        die_with_parent(parent)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         null = os.open(os.devnull, os.O_RDWR)
@@ -161,6 +167,7 @@ def _reap() -> None:
 
 def _fork(control: socket.socket, role: str, main: Main, private: tuple[int, ...]) -> None:
     theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    parent = os.getpid()
     try:
         pid = os.fork()
     except OSError as exc:
@@ -174,7 +181,7 @@ def _fork(control: socket.socket, role: str, main: Main, private: tuple[int, ...
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            die_with_parent()
+            die_with_parent(parent)
             theirs.close()
             control.close()
             for fd in private:
