@@ -6,8 +6,11 @@ import encodings.idna
 import encodings.utf_16
 import encodings.utf_32
 import importlib
+import pkgutil
 from typing import Final
 
+import sandbox
+import toolbox.engines
 from toolbox.registry import all_verbs
 
 LAZY: Final[tuple[str, ...]] = (
@@ -34,6 +37,9 @@ def import_all() -> None:
         module.getregentry()
     for name in LAZY:
         importlib.import_module(name)
+    for package in (sandbox, toolbox.engines):
+        for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            importlib.import_module(module.name)
     all_verbs()
     for entry in CALLABLES:
         module_name, _, function = entry.partition(":")

@@ -46,9 +46,12 @@ decode_request: msgspec.msgpack.Decoder[Run | Drop] = msgspec.msgpack.Decoder(Ru
 decode_reply: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
-def encode_hello(*, layers: object = None, refused: str | None = None) -> bytes:
-    """A worker's first frame: which layers confine it, or why it refuses to start."""
-    return msgspec.json.encode({"layers": layers, "refused": refused})
+def encode_hello(
+    *, layers: object = None, refused: str | None = None, recovered: object = None
+) -> bytes:
+    """A worker's first frame: which layers confine it, or why it refuses to start, and what the
+    write worker rolled back."""
+    return msgspec.json.encode({"layers": layers, "refused": refused, "recovered": recovered})
 
 
 def preload() -> None:

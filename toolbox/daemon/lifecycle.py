@@ -51,6 +51,7 @@ def fork_zygote(settings: Settings, root: Root) -> Zygote:
 
     def main(role: str, channel: socket.socket) -> None:
         from sandbox import confine
+        from sandbox.errors import SandboxError
         from sandbox.frames import send_frame
         from toolbox.worker import encode_hello, serve
 
@@ -66,10 +67,20 @@ def fork_zygote(settings: Settings, root: Root) -> Zygote:
         except confine.ConfinementMissing as exc:
             send_frame(channel, encode_hello(refused=str(exc)))
             return
-        send_frame(channel, encode_hello(layers=layers.as_json()))
+        recovered = None
+        if role == "write":
+            from sandbox.transaction import recover
+
+            try:
+                recovered = recover(root).as_json()
+            except SandboxError as exc:  # the next write meets the same, and says it to its caller
+                recovered = {"failed": exc.message}
+        send_frame(channel, encode_hello(layers=layers.as_json(), recovered=recovered))
         serve(channel, root, settings.kept_bytes // settings.workers)
 
     def preload() -> None:
+        import sandbox.confine
+        import sandbox.frames  # noqa: F401
         from toolbox.worker import preload as import_engines
 
         import_engines()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from sandbox import gate
+from sandbox.state import FOLDER
 from toolbox.daemon.lifecycle import Settings, standard_streams
 from toolbox.daemon.service import Client, Service
 from toolbox.daemon.session import Session, StreamDoor, decode_control
@@ -68,7 +69,7 @@ class Daemon:
                 self.log("cannot_start", "error", reason=str(exc))
                 self.service._pool.close()
                 return 2
-        self.service.start()
+        self.service.start(recover=self.root.exists(os.fsdecode(FOLDER)))
         self.watch.start()
         if self._gate is not None:
             server = await loop.create_unix_server(self._door, sock=self._gate.socket)

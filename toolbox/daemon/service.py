@@ -102,10 +102,16 @@ class Service:
 
     # -- life ---------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Have the read workers spawned; calls that come before they are up wait for them."""
+    def start(self, *, recover: bool = False) -> None:
+        """Have the read workers spawned; calls that come before they are up wait for them.
+
+        recover: spawn the write worker too, which first rolls back what a crash left open.
+        """
         for _ in range(self.size):
             self._background(self._keep_reader())
+        if recover:
+            self._writer_starting = True
+            self._background(self._start_writer())
 
     async def _keep_reader(self) -> None:
         worker = await self._spawn("read")
@@ -131,9 +137,24 @@ class Service:
             if refused := hello.get("refused"):
                 self._fail(refused)
                 return None
+            if role not in self.layers:
+                self._tell_layers(role, hello.get("layers") or [])
             self.layers[role] = hello.get("layers")
+            if any((hello.get("recovered") or {}).values()):
+                self.log("recovered", "warning", **hello["recovered"])
             return worker
         return None
+
+    def _tell_layers(self, role: str, layers: list[dict[str, Any]]) -> None:
+        """One log line for the first worker of a role: what confines it, and what is missing."""
+        missing = {x["name"]: x["why"] for x in layers if not x["holds"] and x["required"]}
+        self.log(
+            "confined",
+            "warning" if missing else "info",
+            role=role,
+            holds=[x["name"] for x in layers if x["holds"]],
+            missing=missing,
+        )
 
     def _fail(self, reason: str) -> None:
         if not self.failed.done() and not self._stopping:
