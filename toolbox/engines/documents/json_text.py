@@ -19,6 +19,9 @@ from toolbox.errors import ParseFailed
 _CHUNK_BYTES: Final = 64 * 1024
 """Bytes whose UTF-8 is checked at once: small enough for the decoded text to stay in the cache."""
 
+_FEW_BYTES: Final = 64 * 1024
+"""A text up to this size is asked for its brackets before the guard is set: mostly they are few."""
+
 _raw = msgspec.json.Decoder(msgspec.Raw)
 
 BOM_NOTE: Final = "the text starts with a byte order mark (3 bytes), which is no part of it"
@@ -67,7 +70,12 @@ def open_json(
             _raw.decode(shadow.text)
 
     try:
-        _, exact = nesting.guarded(nesting_levels, check)
+        if len(text) <= _FEW_BYTES and nesting.has_few_brackets(text, nesting_levels):
+            with nesting.room(nesting_levels):
+                check()
+            exact = True
+        else:
+            _, exact = nesting.guarded(nesting_levels, check)
     except RecursionError:
         raise too_deep(source, text, nesting_levels) from None
     except msgspec.DecodeError:

@@ -30,6 +30,8 @@ _KEPT: Final = "found"
 _LOOK_EVERY: Final = 2_048
 """Values between two looks at the deadline."""
 
+_PATH_CHARACTERS: Final = 500
+
 WARNINGS: Final = 5
 """Duplicate keys that are told one by one."""
 
@@ -227,7 +229,7 @@ class _Search:
         for steps, times, value in self.repeats:
             line = self.doc.place(value.start, value.end).line
             yield (
-                f"duplicate key: {format_steps(steps)} stands {times} times in its object; "
+                f"duplicate key: {format_steps(steps)[:_PATH_CHARACTERS]} stands {times} times in its object; "
                 f"the last, on line {line}, counts"
             )
         if self.repeats_total > len(self.repeats):

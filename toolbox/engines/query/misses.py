@@ -30,6 +30,8 @@ _SHOWN_BYTES: Final = 2_000
 _KEY_CHARACTERS: Final = 200
 """Of one key; keys can be as long as a document."""
 
+_PATH_CHARACTERS: Final = 1_000
+
 _ANCESTORS: Final = 8
 """Objects above a miss in which a key with dots is looked for."""
 
@@ -79,7 +81,7 @@ def no_path(miss: Miss, *, most_keys: int = limits.MISS_KEYS) -> NoPath:
     """
     kind = miss.node.type
     where = format_steps(miss.steps)
-    place = where or "the root"
+    place = _clip(where) or "the root"
     if kind == "object":
         told = _in_object(miss, place, most_keys)
     elif kind == "array":
@@ -92,7 +94,7 @@ def no_path(miss: Miss, *, most_keys: int = limits.MISS_KEYS) -> NoPath:
     segment = miss.segment
     at: dict[str, object] = {
         "segment": _name(segment),
-        "path": where,
+        "path": _clip(where),
         "type": lazy.summary(miss.node),
         "keys": [k[:_KEY_CHARACTERS] for k in told.keys],
         "keys_total": told.keys_total,
@@ -118,12 +120,18 @@ def _count(n: int) -> str:
     return f"{n:,}".replace(",", " ")
 
 
+def _clip(path: str) -> str:
+    """A path as a message shows it; a key can be as long as a document."""
+    half = _PATH_CHARACTERS // 2
+    return path if len(path) <= 2 * half else f"{path[:half]}…{path[-half:]}"
+
+
 def _range(length: int) -> str:
     return f"0 to {length - 1}, or -{length} to -1" if length else "none: it is empty"
 
 
 def _again(path: str) -> str:
-    return f"call again with path: {path}"
+    return f"call again with path: {_clip(path)}"
 
 
 # Objects

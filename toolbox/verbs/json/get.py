@@ -19,6 +19,7 @@ from toolbox.verbs.json.source import (
     EXACTLY_ONE,
     PATH_ERRORS,
     SourceArgs,
+    clip_path,
     count,
     decode,
     open_source,
@@ -105,7 +106,7 @@ def _record(match: Match) -> GetResult:
     node = match.node
     place = lazy.place(node)
     return GetResult(
-        path=match.path,
+        path=clip_path(match.path),
         type=lazy.summary(node),
         line=place.line,
         span=(place.start, place.end),

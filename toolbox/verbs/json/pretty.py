@@ -19,6 +19,7 @@ from toolbox.verbs.json.source import (
     EXACTLY_ONE,
     PATH_ERRORS,
     SourceArgs,
+    clip_path,
     count,
     decode,
     open_source,
@@ -57,8 +58,8 @@ def run(args: PrettyArgs, ctx: Context) -> Answer:
     found = find(doc, args.path, ctx.deadline)
     if found.fans_out:
         raise InvalidArg(
-            f"path: pretty shows one value, and {args.path} takes {count(len(found.matches))}",
-            hint=f"one of them: path: {found.matches[0].path}"
+            f"path: pretty shows one value, and {clip_path(args.path)} takes {count(len(found.matches))}",
+            hint=f"one of them: path: {clip_path(found.matches[0].path)}"
             if found.matches
             else "get lists the values of a path with *",
         )

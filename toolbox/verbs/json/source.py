@@ -27,6 +27,8 @@ SPELLINGS_TOLD: Final = 50
 
 _REPEATS_TOLD: Final = 5
 
+_PATH_CHARACTERS: Final = 4_000
+
 
 class SourceArgs(Args, frozen=True, kw_only=True):
     """The document that is asked."""
@@ -65,6 +67,11 @@ def show_string(node: Node) -> str:
     if not node.doc.surrogates:
         return text
     return "".join(f"\\u{ord(c):04x}" if 0xD800 <= ord(c) < 0xE000 else c for c in text)
+
+
+def clip_path(path: str) -> str:
+    """A path for a result; one that is longer than that (a key can be) ends in `…`."""
+    return path if len(path) <= _PATH_CHARACTERS else path[:_PATH_CHARACTERS] + "…"
 
 
 def count(n: int) -> str:
@@ -135,7 +142,7 @@ def repeat_notes(node: Node, path: str) -> tuple[str, ...]:
     """The notes for keys that stand more than once in an object."""
     repeats = lazy.members(node).repeats
     told = [
-        f"duplicate key: {join(path, key)} stands {times} times; the last counts"
+        f"duplicate key: {join(path, key)[:500]} stands {times} times; the last counts"
         for key, times in islice(repeats.items(), _REPEATS_TOLD)
     ]
     if len(repeats) > len(told):
