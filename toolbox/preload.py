@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import encodings.idna
-import encodings.utf_16
-import encodings.utf_32
+import codecs
 import importlib
 import pkgutil
 from typing import Final
@@ -27,20 +25,34 @@ LAZY: Final[tuple[str, ...]] = (
 )
 """Libraries that engines import inside functions, so that the command line starts fast."""
 
-CALLABLES: Final[tuple[str, ...]] = ()
-"""`module:function` called once after the imports: tables built, codecs looked up."""
+CODECS: Final[tuple[str, ...]] = (
+    "ascii",
+    "cp1252",
+    "idna",
+    "iso8859_15",
+    "latin_1",
+    "punycode",
+    "raw_unicode_escape",
+    "shift_jis",
+    "unicode_escape",
+    "utf_8_sig",
+    "utf_16",
+    "utf_16_be",
+    "utf_16_le",
+    "utf_32",
+    "utf_32_be",
+    "utf_32_le",
+)
+"""Codecs that an engine may name; one that is looked up for the first time is imported then."""
 
 
 def import_all() -> None:
     """Import every verb, every engine and what they import late."""
-    for module in (encodings.idna, encodings.utf_16, encodings.utf_32):
-        module.getregentry()
+    for codec in CODECS:
+        codecs.lookup(codec)
     for name in LAZY:
         importlib.import_module(name)
     for package in (sandbox, toolbox.engines):
         for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             importlib.import_module(module.name)
     all_verbs()
-    for entry in CALLABLES:
-        module_name, _, function = entry.partition(":")
-        getattr(importlib.import_module(module_name), function)()
