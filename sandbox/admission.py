@@ -8,6 +8,7 @@ is no browser is held back by the token. Each check gives a `Refusal`, or None f
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +27,43 @@ class Refusal:
     status: int
     code: str
     message: str
+
+
+HEADER_BYTES: Final = 64 * 1024
+"""All names and values of one request together; common servers stop at 8 to 64 KiB."""
+
+_ONCE: Final = frozenset(
+    {
+        "host",
+        "origin",
+        "authorization",
+        "content-length",
+        "content-type",
+        "transfer-encoding",
+    }
+)
+"""Headers that decide something here: two of one could be read one way by a proxy, and another
+way by us."""
+
+
+def read_headers(
+    raw: Iterable[tuple[bytes, bytes]], limit_bytes: int = HEADER_BYTES
+) -> dict[str, str] | Refusal:
+    """The headers by lower-case name; 400 where one that decides is there twice, 431 past the
+    limit. Of others that are repeated the last counts."""
+    found: dict[str, str] = {}
+    size = 0
+    for name_bytes, value_bytes in raw:
+        size += len(name_bytes) + len(value_bytes)
+        if size > limit_bytes:
+            return Refusal(
+                431, "E_TOO_LARGE", f"expected headers of at most {limit_bytes} bytes, got more"
+            )
+        name = name_bytes.decode("latin-1").lower()
+        if name in found and name in _ONCE:
+            return Refusal(400, "E_BAD_CALL", f"expected one {name} header, got more")
+        found[name] = value_bytes.decode("latin-1")
+    return found
 
 
 def _address(host: str) -> bytes | None:

@@ -155,6 +155,27 @@ def test_56_announced_lengths(length: str | None, encoding: str | None, expected
     assert refusal is None or len(refusal.message) < 250
 
 
+@pytest.mark.parametrize(
+    "name", [b"Host", b"origin", b"Authorization", b"Content-Length", b"content-type", b"Transfer-Encoding"]
+)
+def test_54_a_header_that_decides_and_is_there_twice_is_400(name: bytes) -> None:
+    """The attack: one of two Host headers is checked, the other is used."""
+    twice = [(name, b"localhost"), (b"x", b"y"), (name.upper(), b"localhost")]
+    refusal = admission.read_headers(twice)
+    assert isinstance(refusal, Refusal) and refusal.status == 400
+    assert admission.read_headers(twice[:2]) == {name.decode().lower(): "localhost", "x": "y"}
+
+
+def test_other_headers_may_be_repeated() -> None:
+    assert admission.read_headers([(b"A", b"1"), (b"a", b"2")]) == {"a": "2"}
+
+
+@pytest.mark.parametrize(("value", "expected"), [(98, None), (99, None), (100, 431)])
+def test_56_headers_are_bounded_together(value: int, expected: int | None) -> None:
+    found = admission.read_headers([(b"a", b"b" * value)], limit_bytes=100)
+    assert (found.status if isinstance(found, Refusal) else None) == expected
+
+
 @given(st.text(max_size=60))
 @settings(max_examples=200)
 def test_no_text_breaks_a_decision_and_only_loopback_passes(text: str) -> None:
