@@ -115,7 +115,7 @@ def parse_failed(source: bytes) -> ParseFailed:
         return ParseFailed("the text is no JSON that can be read")
     at = {
         "line": found.line, "column": found.column, "offset": found.offset,
-        "cause": found.cause, "snippet": found.snippet,
+        "message": found.message, "cause": found.cause, "snippet": found.snippet,
     }  # fmt: skip
     cause = f": {found.cause}" if found.cause else ""
     return ParseFailed(
