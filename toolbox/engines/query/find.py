@@ -229,8 +229,8 @@ class _Search:
         for steps, times, value in self.repeats:
             line = self.doc.place(value.start, value.end).line
             yield (
-                f"duplicate key: {format_steps(steps)[:_PATH_CHARACTERS]} stands {times} times in its object; "
-                f"the last, on line {line}, counts"
+                f"duplicate key: {format_steps(steps)[:_PATH_CHARACTERS]} stands {times} times in "
+                f"its object; the last, on line {line}, counts"
             )
         if self.repeats_total > len(self.repeats):
             yield f"… and {self.repeats_total - len(self.repeats)} more duplicate keys"

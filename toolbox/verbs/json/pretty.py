@@ -57,8 +57,9 @@ def run(args: PrettyArgs, ctx: Context) -> Answer:
     cached = ctx.documents.hit
     found = find(doc, args.path, ctx.deadline)
     if found.fans_out:
+        many = count(len(found.matches))
         raise InvalidArg(
-            f"path: pretty shows one value, and {clip_path(args.path)} takes {count(len(found.matches))}",
+            f"path: pretty shows one value, and {clip_path(args.path)} takes {many}",
             hint=f"one of them: path: {clip_path(found.matches[0].path)}"
             if found.matches
             else "get lists the values of a path with *",
