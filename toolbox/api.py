@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from types import TracebackType
 from typing import Any, Final
 
+from sandbox import gate
 from toolbox.dispatch import UNCAPPED, Call
 from toolbox.errors import BadCall, ToolboxError
 
@@ -133,14 +133,13 @@ class Client:
         cap_bytes: int | None = UNCAPPED,
     ) -> None:
         path = _socket_path(workspace, socket_path)
-        self._channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._channel.connect(path)
+            self._channel = gate.connect(path)
             self._channel.sendall(_first_line(cap_bytes))
-        except OSError as exc:
-            self._channel.close()
+        except (OSError, gate.GateError) as exc:
             raise NoDaemon(
-                f"no daemon answers for {os.fspath(workspace)}: {exc.strerror}",
+                f"no daemon answers for {os.fspath(workspace)}: "
+                f"{getattr(exc, 'strerror', None) or exc}",
                 hint="start one: toolbox serve --workspace DIR --socket",
             ) from exc
         self._file = self._channel.makefile("rb")
@@ -201,6 +200,9 @@ class AsyncClient:
                 f"no daemon answers: {exc.strerror}",
                 hint="start one: toolbox serve --workspace DIR --socket",
             ) from exc
+        if not gate.may_speak(self._writer.get_extra_info("socket")):
+            self._writer.close()
+            raise NoDaemon(f"the daemon at {self._path} belongs to another user")
         self._writer.write(_first_line(self._cap))
         self._task = asyncio.create_task(self._read(reader))
         return self

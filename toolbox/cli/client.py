@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,14 +26,20 @@ class Shown:
 
 
 def connect(workspace: str, first_line: str) -> socket.socket | None:
-    """A connection to the workspace's daemon, or None where none runs."""
-    from sandbox.gate import default_socket_path
+    """A connection to the workspace's daemon, or None where none of this user's runs."""
+    from sandbox import gate
 
-    path = os.environ.get("TOOLBOX_SOCKET") or default_socket_path(os.path.realpath(workspace))
-    channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    channel.settimeout(CONNECT_SECONDS)
+    path = os.environ.get("TOOLBOX_SOCKET") or gate.default_socket_path(
+        os.path.realpath(workspace)
+    )
     try:
-        channel.connect(path)
+        channel = gate.connect(path, CONNECT_SECONDS)
+    except gate.GateError as exc:  # another user listens there: nothing is sent to it
+        print(f"toolbox: {exc}", file=sys.stderr)
+        return None
+    except OSError:
+        return None
+    try:
         channel.settimeout(None)
         channel.sendall(first_line.encode())
     except OSError:
@@ -83,7 +90,6 @@ def ask_daemon(workspace: str, call: Call) -> Shown | None:
 
 def answer_alone(workspace: str, call: Call) -> Shown:
     """The reply made in this process: same resolver, same engines, no workers."""
-    import sys
 
     from sandbox.errors import SandboxError
     from sandbox.root import Root
