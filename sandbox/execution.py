@@ -160,12 +160,13 @@ class _Run:
             if isinstance(exc, OSError):
                 raise write_failed(exc, self._at) from exc
             raise
+        else:
+            self._tidy()
+            self._prune()
+            return self._journal
         finally:
             if self._fd >= 0:
                 os.close(self._fd)
-        self._detach()
-        self._prune()
-        return self._journal
 
     def _give_up(self, exc: BaseException) -> None:
         """Roll back at once; what cannot be stays open for the next start."""
@@ -244,7 +245,10 @@ class _Run:
         found = look(self._fd, old_name(number))
         if found is not None and is_same(found, one.old.stamp):
             return
-        fd = open_regular(self._fd, old_name(number))  # a copy, where links are not to be had
+        try:  # a copy, where links are not to be had
+            fd = open_regular(self._fd, old_name(number))
+        except OSError:  # a link to a link
+            raise changed(one.spot.shown) from None
         try:
             if hash_file(fd) != one.old.sha256:
                 raise changed(one.spot.shown)
@@ -319,15 +323,25 @@ class _Run:
                 continue
             self._at = one.spot.shown
             folder = self._folders.fd(one.spot.folder)
-            take_away(
-                self._operations,
-                folder,
-                one.spot.name,
-                self._fd,
-                gone_name(number),
-                one.old.stamp,
-                one.spot.shown,
-            )
+            places = [
+                (self._fd, gone_name(number)),
+                (folder, temp_name(self._journal.id, number, "gone")),  # beyond a mount
+            ]
+            for to_folder, to_name in places:
+                try:
+                    take_away(
+                        self._operations,
+                        folder,
+                        one.spot.name,
+                        to_folder,
+                        to_name,
+                        one.old.stamp,
+                        one.spot.shown,
+                    )
+                    break
+                except OSError as exc:
+                    if exc.errno != errno.EXDEV or to_folder == folder:
+                        raise
         for emptied, _ in self._journal.emptied:
             parent, _, name = emptied.rpartition(b"/")
             try:
@@ -387,8 +401,6 @@ class _Run:
                 if one.old is not None:
                     folder = self._folders.fd(one.stage_folder)
                     self._operations.discard(folder, temp_name(self._journal.id, number, "new"))
-            elif one.goes:
-                self._operations.discard(self._fd, gone_name(number))
             files.append(entry)
         self._at = None
         self._journal = msgspec.structs.replace(self._journal, files=tuple(files))
@@ -416,24 +428,22 @@ class _Run:
             self._committed = False
             raise
 
-    def _detach(self) -> None:
-        """Old files with other hard links become copies, which no edit elsewhere reaches."""
-        for number, one in enumerate(self._files):
-            if one.old is None or one.old.links == 1 or (one.stage is None and not one.goes):
-                continue
-            try:
-                fd = os.open(
-                    os.fsencode(self._journal.id),
-                    FOLDER_FLAGS | os.O_NOFOLLOW,
-                    dir_fd=self._state.history_fd,
-                )
-                try:
-                    copy_file(self._operations, fd, old_name(number), fd, gone_name(number))
-                    self._operations.rename(fd, gone_name(number), fd, old_name(number))
-                finally:
-                    os.close(fd)
-            except OSError as exc:
-                log.warning("an undo copy stays linked to other names: %s", exc.strerror)
+    def _tidy(self) -> None:
+        """What the record need not keep goes; old files with other hard links become copies,
+        which no edit elsewhere reaches. The write is done: a failure here is only logged."""
+        operations, copy = self._operations, b"copy"
+        try:
+            for number, one in enumerate(self._files):
+                if one.goes:
+                    operations.discard(self._fd, gone_name(number))
+                    if self._folders.exists(one.spot.folder):
+                        beside = temp_name(self._journal.id, number, "gone")
+                        operations.discard(self._folders.fd(one.spot.folder), beside)
+                if one.old is not None and one.old.links > 1:
+                    copy_file(operations, self._fd, old_name(number), self._fd, copy)
+                    operations.rename(self._fd, copy, self._fd, old_name(number))
+        except OSError as exc:
+            log.warning("an undo record could not be tidied: %s", exc.strerror)
 
     def _prune(self) -> None:
         """The oldest of the history go; a failure here is no failure of the write."""

@@ -169,6 +169,6 @@ READY: Final = b"ready"
 """Made once all is prepared: without it no path was touched yet."""
 
 
-def temp_name(id: str, index: int, use: Literal["new", "old"]) -> bytes:
+def temp_name(id: str, index: int, use: Literal["new", "old", "gone"]) -> bytes:
     """A temporary beside the files: unguessable through the id, recognisable afterwards."""
     return os.fsencode(f".toolbox-{id}-{index}.{use}.tmp")

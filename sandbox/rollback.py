@@ -290,25 +290,25 @@ class _RollBack:
             elif not self._matches(folder, entry.name, before):
                 self._keep(number, entry)
             return
-        if folder is None or self._old(number) is None:
+        if folder is None:
             self._keep(number, entry)
             return
-        gone = look(self._fd, gone_name(number))
-        if gone is not None and gone.st_ino != before.ino:
-            # Somebody's edit was moved aside, and a crash came before it was seen.
-            self._operations.rename_new(self._fd, gone_name(number), folder, entry.name)
-            self._keep(number, entry)
-            return
-        temp = temp_name(self._journal.id, number, "old")
-        self._operations.discard(folder, temp)
-        link_or_copy(self._operations, self._fd, old_name(number), folder, temp)
-        try:
-            self._operations.rename_new(folder, temp, folder, entry.name)
-        except FileExistsError:
-            self._operations.discard(folder, temp)
-            self._keep(number, entry)
-        self._operations.discard(self._fd, gone_name(number))
         self.touched.add(entry.folder)
+        beside = temp_name(self._journal.id, number, "gone")
+        for place, name in ((self._fd, gone_name(number)), (folder, beside)):
+            gone = look(place, name)
+            if gone is None:
+                continue
+            try:
+                self._operations.rename_new(place, name, folder, entry.name)
+            except FileExistsError:
+                self._keep(number, entry)
+                return
+            if gone.st_ino != before.ino:
+                # Somebody's edit was moved aside, and a crash came before it was seen.
+                self._keep(number, entry)
+            return
+        self._keep(number, entry)  # somebody else took it away
 
     # Backups
 
