@@ -66,6 +66,8 @@ class FileVerdict:
     executable_before: bool = False
     executable_after: bool = False
     notes: tuple[str, ...] = ()
+    sha256_before: str | None = None
+    sha256_after: str | None = None
 
     @property
     def fits(self) -> bool:
@@ -102,6 +104,8 @@ class Work:
     options: Options
     effort: Effort
     guard: Guard
+    suggest: Callable[[str], str]
+    """Words on what a missing path may have meant."""
     leaving: frozenset[str] = frozenset()
     """Paths that renames of this patch leave free."""
     deleted: frozenset[str] = frozenset()

@@ -5,7 +5,7 @@ The engine opens no file: the caller gives a `Lookup` that says what stands at a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -23,12 +23,17 @@ def _unguarded(path: str) -> str | None:
     return None
 
 
+def _no_idea(path: str) -> str:
+    return ""
+
+
 def plan(
     patch: Patch,
     lookup: Lookup,
     options: Options,
     *,
     guard: Guard = _unguarded,
+    suggest: Callable[[str], str] = _no_idea,
     clock: Clock | None = None,
 ) -> Plan:
     """What the patch would do to the files that lookup tells of; nothing is changed."""
@@ -46,7 +51,7 @@ def plan(
                 patch.sections[1].patch_line,
             ),
         )  # fmt: skip
-    work = Work(lookup, options, Effort(clock), guard)
+    work = Work(lookup, options, Effort(clock), guard, suggest)
     resolved = _resolve_all(patch.sections, work)
     together = check_together(patch.sections, resolved)
     work.leaving, work.deleted = together.leaving, together.deleted
@@ -54,7 +59,7 @@ def plan(
         judge_section(section, names, clash, work)
         for section, names, clash in zip(patch.sections, resolved, together.clashes, strict=True)
     )
-    return Plan(_expected(files, options), patch.ignored, patch.notes)
+    return Plan(_hashed(files, options), patch.ignored, patch.notes)
 
 
 def _resolve_all(sections: Sequence[Section], work: Work) -> list[Names | Fault]:
@@ -82,26 +87,22 @@ def _resolve_all(sections: Sequence[Section], work: Work) -> list[Names | Fault]
     return [found[section.number] for section in sections]
 
 
-def _expected(files: tuple[FileVerdict, ...], options: Options) -> tuple[FileVerdict, ...]:
-    """The verdicts, with those files refused whose content is not the one that was expected."""
+def _hashed(files: tuple[FileVerdict, ...], options: Options) -> tuple[FileVerdict, ...]:
+    """The verdicts with the hashes of both sides; a file whose content is not the one that was
+    expected is refused."""
     expect = options.expect_sha256
-    if expect is None:
-        return files
     out = []
     for f in files:
-        want = (
-            expect
-            if isinstance(expect, str)
-            else expect.get(f.source or f.path, expect.get(f.path))
-        )
-        if want is not None and f.before is not None:
-            has = sha256(f.before).hexdigest()
-            if has != want.lower():
-                out.append(replace(
-                    f, verdict="refused", family="changed", kind="changed", after=None,
-                    reason=f"its sha256 is {has}, not {want.lower()} as expected: "
-                    "it changed since; read it again",
-                ))  # fmt: skip
-                continue
-        out.append(f)
+        before = None if f.before is None else sha256(f.before).hexdigest()
+        want = expect
+        if want is not None and not isinstance(want, str):
+            want = want.get(f.source or f.path, want.get(f.path))
+        if want is not None and before is not None and before != want.lower():
+            f = replace(
+                f, verdict="refused", family="changed", kind="changed", after=None,
+                reason=f"its sha256 is {before}, not {want.lower()} as expected: "
+                "it changed since; read it again",
+            )  # fmt: skip
+        after = None if f.after is None else sha256(f.after).hexdigest()
+        out.append(replace(f, sha256_before=before, sha256_after=after))
     return tuple(out)

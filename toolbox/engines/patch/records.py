@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+import msgspec
+
 UNENDED = b"\n"
 """The mark at the end of a last line that has no newline in its file."""
 
@@ -44,8 +46,7 @@ class Fault:
     patch_line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     """One `@@` block. Counts and starts are None where the header has no usable numbers.
 
     body holds the lines as written, `\\ No newline` lines too, so that body[k] stands on patch

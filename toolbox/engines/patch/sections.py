@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Final
 from unicodedata import normalize
 
+from msgspec import structs
+
 from toolbox.engines.patch.apply import apply
 from toolbox.engines.patch.check import check_section
 from toolbox.engines.patch.judge import judge
@@ -137,8 +139,8 @@ def _missing_hint(path: str, work: Work, names: Names) -> str:
         return text + f", but {name_text(rest)} does: give strip: {count}, or `file`"
     if "\\" in path and work.kind_of(path.replace("\\", "/")) == "file":
         return text + f", but {name_text(path.replace(chr(92), '/'))} does; write names with '/'"
-    state = work.state(path)
-    return text + (f"; {state.detail}" if state.detail else "")
+    idea = work.suggest(path)
+    return text + (f"; {idea}" if idea else "")
 
 
 def _occupied(names: Names, work: Work) -> Fault | None:
@@ -185,7 +187,7 @@ def _create(
                 f"and has none: {quote(hunk.old[0])}"
             )
             verdicts.append(
-                replace(
+                structs.replace(
                     unchecked(hunk, reason),
                     verdict="refused",
                     kind="create-with-old-lines",
@@ -195,7 +197,7 @@ def _create(
             )
             continue
         verdict = judge(
-            hunk if hunk.old_start == 0 else replace(hunk, old_start=0, new_start=1),
+            hunk if hunk.old_start == 0 else structs.replace(hunk, old_start=0, new_start=1),
             target,
             0,
             work.options.repairs,
@@ -313,7 +315,7 @@ def _out_of_order(
             f"line {stop}); join them into one hunk"
         )
         kind = "overlap"
-    return replace(
+    return structs.replace(
         verdict,
         verdict="refused",
         kind=kind,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
+
+import msgspec
 
 from toolbox.engines.patch.locate import PLACES, Candidate, header_at
 from toolbox.engines.patch.preview import plural, quote, visible
@@ -57,8 +59,7 @@ class Repairs:
     """CRLF and LF lines match, and added lines take the file's own ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class HunkVerdict:
+class HunkVerdict(msgspec.Struct, frozen=True):
     """What became of one hunk. place is its 0-based index in the file's lines, -1 for none."""
 
     hunk: int
@@ -73,7 +74,7 @@ class HunkVerdict:
     found: str | None = None
     candidates: tuple[Candidate, ...] = ()
     place: int = -1
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
 
 def header_of(hunk: Hunk) -> str:

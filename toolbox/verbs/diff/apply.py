@@ -76,17 +76,19 @@ def run(args: ApplyArgs, ctx: Context) -> Answer:
         expect_sha256=expect,
     )
     planned, changes = _plan(patch, options, ctx, dry_run=args.dry_run)
+    in_place = all(change.action in ("replace", "mode") for change in changes)
+    if changes and not in_place:
+        # Where names come and go, the writer knows more of what may stand in their way.
+        transaction.check(ctx.root, changes)
     if args.dry_run:
-        if changes:
-            transaction.check(ctx.root, changes)
         return answer_dry(planned, args.patch_file)
     if not changes:
         return answer_done(planned, (), None, ("the files hold this already; nothing was written",))
-    try:
-        receipt = transaction.commit(ctx.root, changes)
-    except refusals.Changed:
-        # Another process wrote between the reading and the lock: once more, under the lock.
-        with transaction.lock(ctx.root, exclusive=True) as held:
+    with transaction.lock(ctx.root, exclusive=True) as held:
+        try:
+            receipt = transaction.commit(ctx.root, changes, held=held)
+        except (refusals.Changed, refusals.Exists, refusals.NotFound):
+            # Another process wrote between the reading and the lock: once more, under the lock.
             planned, changes = _plan(patch, options, ctx, dry_run=False)
             receipt = transaction.commit(ctx.root, changes, held=held)
     return answer_done(planned, receipt.files, receipt.id, receipt.notes)
@@ -97,7 +99,13 @@ def _plan(
 ) -> tuple[Plan, list[Change]]:
     """What the patch does to the files as they are now; raises where it does not fit."""
     files = PatchFiles(ctx.root)
-    planned = plan(patch, files.state, options, guard=files.guard, clock=ctx.deadline)
+    try:
+        planned = plan(
+            patch, files.state, options,
+            guard=files.guard, suggest=files.suggest, clock=ctx.deadline,
+        )  # fmt: skip
+    finally:
+        files.close()
     if planned.refused:
         raise refuse(planned, dry_run=dry_run)
     return planned, [change for f in planned.files if (change := files.change(f)) is not None]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from hashlib import sha256
+import stat
 
 from sandbox import errors as refusals
 from sandbox.changes import Change
+from sandbox.folders import Folders
 from sandbox.protect import Guard
 from sandbox.reader import read_open
 from sandbox.root import Root, Stamp
@@ -22,6 +23,7 @@ class PatchFiles:
         self.root = root
         self.stamps: dict[str, Stamp] = {}
         self._guard: Guard | None = None
+        self._folders = Folders(root)
 
     def named(self, given: str) -> str:
         """The `file` argument as a path relative to the root, `..` resolved as the kernel does."""
@@ -38,17 +40,47 @@ class PatchFiles:
         finally:
             place.close()
 
+    def close(self) -> None:
+        """Give back the folders that were held."""
+        self._folders.close()
+
     def state(self, path: str) -> State:
         """What stands at a path; links, on the way or at its end, are told as such."""
+        return self._plain(path) or self._resolved(path)
+
+    def _plain(self, path: str) -> State | None:
+        """A file, or nothing, where no link and no file lies on the way; None for all else."""
+        folder, _, name = os.fsencode(path).rpartition(b"/")
+        try:
+            found = os.stat(name, dir_fd=self._folders.fd(folder), follow_symlinks=False)
+        except FileNotFoundError:
+            return State("missing")
+        except (OSError, refusals.SandboxError):
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        state = self._read(path)
+        same = state.identity == (found.st_dev, found.st_ino)
+        return state if state.kind == "file" and same else None
+
+    def suggest(self, path: str) -> str:
+        """What a path that is missing may have meant, in words; empty for no idea."""
+        try:
+            self.root.open_file(path).close()
+        except refusals.NotFound as exc:
+            return exc.hint or ""
+        except refusals.SandboxError:
+            pass
+        return ""
+
+    def _resolved(self, path: str) -> State:
         try:
             place = self.root.locate(path)
-        except refusals.NotFound as exc:
+        except refusals.NotFound:
             link = self._link(path)
-            return (
-                State("symlink", detail=f"{name_text(link)} is a symlink")
-                if link
-                else State("missing", detail=exc.hint or "")
-            )
+            if link is None:
+                return State("missing")
+            return State("symlink", detail=f"{name_text(link)} is a symlink")
         except refusals.OutsideWorkspace as exc:
             return State("outside", detail=exc.message)
         except (refusals.NotAFile, refusals.InvalidPath) as exc:
@@ -113,7 +145,7 @@ class PatchFiles:
         """What the transaction is told to do for a file, None where nothing would change."""
         old = file.source or file.path
         stamp = self.stamps.get(old) if file.before is not None else None
-        digest = None if file.before is None else sha256(file.before).hexdigest()
+        digest = file.sha256_before
         flips = file.executable_before != file.executable_after
         executable = file.executable_after if flips else None
         match file.action:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
@@ -100,10 +99,6 @@ def _hunk(verdict: HunkVerdict) -> HunkResult:
     )  # fmt: skip
 
 
-def _hash(data: bytes | None) -> str | None:
-    return None if data is None else sha256(data).hexdigest()
-
-
 def _file(
     file: FileVerdict, receipt: FileReceipt | None = None, *, applied: bool = False
 ) -> FileResult:
@@ -114,7 +109,7 @@ def _file(
         action=file.action,
         verdict="applied" if applied and file.fits else file.verdict,
         kind=file.kind, reason=file.reason, hunks=[_hunk(h) for h in file.hunks],
-        sha256_before=_hash(file.before), sha256_after=_hash(file.after),
+        sha256_before=file.sha256_before, sha256_after=file.sha256_after,
         backup=name_text(receipt.backup) if receipt and receipt.backup else None, notes=notes,
     )  # fmt: skip
 
