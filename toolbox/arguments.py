@@ -220,7 +220,9 @@ def check(verb: Verb[Any], given: Mapping[str, Any]) -> Checked:
             hint=f"@{verb.tool} {verb.name} takes {{{takes}}}",
             at={"fields": fields_at},
         )
-    return Checked(verb.args(**values), max_bytes, tuple(notes))
+    attributes = {f.encode_name: f.name for f in msgspec.structs.fields(verb.args)}
+    given_values = {attributes[name]: value for name, value in values.items()}
+    return Checked(verb.args(**given_values), max_bytes, tuple(notes))
 
 
 def _fit(field: Field, value: Any, *, strict: bool) -> tuple[str | None, Any, str | None]:

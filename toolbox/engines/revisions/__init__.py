@@ -1,1 +1,1 @@
-"""Revisions of a git repository, read without running anything."""
+"""Two revisions of a git repository side by side, without git and without its configuration."""
