@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, NamedTuple
 
 from toolbox.engines.diff import guard, xdiff
@@ -55,6 +54,24 @@ class Hunk:
         """Header and body."""
         return self.header + b"\n" + self.body
 
+    def part(self, skip_lines: int, least_bytes: int) -> Hunk:
+        """The body's lines from a place on, up to the first line end past `least_bytes` and one
+        more, as a hunk of its own whose counts are not to be relied on."""
+        skipped = self.body.split(b"\n", skip_lines)
+        rest = skipped.pop()
+        old = sum(line[:1] in b" -" for line in skipped)
+        new = sum(line[:1] in b" +" for line in skipped)
+        end = 0
+        if len(rest) > least_bytes:
+            end = rest.find(b"\n", rest.find(b"\n", least_bytes) + 1) + 1
+        return Hunk(
+            self.a_start + old + (0 if self.a_lines else 1),
+            1,
+            self.b_start + new + (0 if self.b_lines else 1),
+            1,
+            rest[:end] if end else rest,
+        )
+
     @property
     def insertions(self) -> int:
         return self.body.count(b"\n+") + self.body.startswith(b"+")
@@ -68,13 +85,15 @@ def _range(start: int, lines: int) -> bytes:
     return b"%d" % start if lines == 1 else b"%d,%d" % (start, lines)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class UnifiedDiff:
     """What turns a into b, or that they are equal under the options."""
 
     a_name: str
     b_name: str
     hunks: list[Hunk]
+    insertions: int
+    deletions: int
     a_lines: int
     b_lines: int
     note: str | None
@@ -85,14 +104,6 @@ class UnifiedDiff:
     @property
     def equal(self) -> bool:
         return not self.hunks
-
-    @cached_property
-    def insertions(self) -> int:
-        return sum(hunk.insertions for hunk in self.hunks)
-
-    @cached_property
-    def deletions(self) -> int:
-        return sum(hunk.deletions for hunk in self.hunks)
 
     @property
     def header(self) -> bytes:
@@ -128,17 +139,29 @@ def unified(
     folded = ignore_whitespace or ignore_case
     if a == b:
         lines = count(a)
-        return UnifiedDiff(a_name, b_name, [], lines, lines, None, folded)
+        return UnifiedDiff(a_name, b_name, [], 0, 0, lines, lines, None, folded)
     if folded:
         fold = folder(ignore_whitespace=ignore_whitespace, ignore_case=ignore_case)
         sides = split(a), split(b)
         hunks, note = _folded(sides, fold, ignore_whitespace, context, deadline, lines_most)
         return UnifiedDiff(
-            a_name, b_name, hunks, len(sides[0].lines), len(sides[1].lines), note, folded
+            a_name, b_name, *_counted(hunks), len(sides[0].lines), len(sides[1].lines), note, folded
         )
     middles = _trimmed(a, b, context + SLIDE_LINES)
-    hunks, note = _exact(a, b, middles, context, deadline, lines_most)
-    return UnifiedDiff(a_name, b_name, hunks, middles.all_a, middles.all_b, note, folded)
+    found, note = _exact(a, b, middles, context, deadline, lines_most)
+    return UnifiedDiff(a_name, b_name, *found, middles.all_a, middles.all_b, note, folded)
+
+
+class _Counted(NamedTuple):
+    hunks: list[Hunk]
+    insertions: int
+    deletions: int
+
+
+def _counted(hunks: list[Hunk]) -> _Counted:
+    return _Counted(
+        hunks, sum(hunk.insertions for hunk in hunks), sum(hunk.deletions for hunk in hunks)
+    )
 
 
 def changes(
@@ -192,14 +215,15 @@ def _exact(
     context: int,
     deadline: HasCheck | None,
     lines_most: int,
-) -> tuple[list[Hunk], str | None]:
+) -> tuple[_Counted, str | None]:
     before = middles.before
     if middles.lines <= lines_most:
         minimal = middles.lines <= xdiff.MINIMAL_LINES
-        raw = xdiff.hunks(middles.a, middles.b, context, minimal=minimal)
-        return [Hunk(h[0] + before, h[1], h[2] + before, h[3], h[4]) for h in raw], None
+        raw, insertions, deletions = xdiff.hunks(middles.a, middles.b, context, minimal=minimal)
+        hunks = [Hunk(h[0] + before, h[1], h[2] + before, h[3], h[4]) for h in raw]
+        return _Counted(hunks, insertions, deletions), None
     found, note = _bounded(middles, deadline, lines_most)
-    return render(split(a), split(b), _shifted(found, before), context), note
+    return _counted(render(split(a), split(b), _shifted(found, before), context)), note
 
 
 def _changes(

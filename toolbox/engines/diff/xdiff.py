@@ -52,10 +52,19 @@ def _patch(a: bytes, b: bytes, context: int, *, minimal: bool) -> Any:
     return pygit2.Patch.create_from(a, b, flag=flag, context_lines=context, interhunk_lines=0)
 
 
-def hunks(a: bytes, b: bytes, context: int, *, minimal: bool) -> list[RawHunk]:
+class Written(NamedTuple):
+    """The hunks between two texts, and the lines that they insert and delete in all."""
+
+    hunks: list[RawHunk]
+    insertions: int
+    deletions: int
+
+
+def hunks(a: bytes, b: bytes, context: int, *, minimal: bool) -> Written:
     """The hunks between two texts, written by xdiff itself."""
     patch = _patch(a, b, context, minimal=minimal)
     data = patch.data
+    _, insertions, deletions = patch.line_stats
     del patch
     found = []
     # No line of a body begins with @: each has its sign, or the marker's backslash.
@@ -68,7 +77,7 @@ def hunks(a: bytes, b: bytes, context: int, *, minimal: bool) -> list[RawHunk]:
         a_start, a_lines, b_start, b_lines = (int(group or b"1") for group in header.groups())
         found.append(RawHunk(a_start, a_lines, b_start, b_lines, data[body : end or len(data)]))
         at = end
-    return found
+    return Written(found, insertions, deletions)
 
 
 def changes(a: bytes, b: bytes, *, minimal: bool) -> list[Change]:

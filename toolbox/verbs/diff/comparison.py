@@ -146,12 +146,14 @@ def _binary(a: Side, b: Side) -> Answer:
 
 
 class _Line(NamedTuple):
-    """A line of a hunk as shown, and the operation it stands for; prefix: characters before its
-    text."""
+    """A line as shown, and the operation it stands for."""
 
     shown: str
     operation: Operation | None = None
     prefix: int = 0
+    """Characters before the operation's text."""
+    lines: int = 1
+    """Lines of the hunk that it stands for: 2 where it takes in the marker after it."""
 
 
 class _Place(NamedTuple):
@@ -193,8 +195,8 @@ class _Pages:
         what = "what is compared" if self.kind == "text" else "a file that is compared"
         place = _Place(*cursor.read(given, self.kind, self.content, self.options, 3, what))
         if place.hunk < len(self.diff.hunks):
-            lines = self._lines(self.diff.hunks[place.hunk])
-            if place.line < len(lines) and place.character <= len(lines[place.line].shown):
+            lines = self._lines(_Place(place.hunk, place.line, 0), 1)
+            if lines and place.character <= len(lines[0].shown):
                 return place
         raise InvalidArg(
             "cursor: expected a place in this diff, got one past its end",
@@ -205,39 +207,49 @@ class _Pages:
     def _cursor(self, place: _Place) -> str:
         return cursor.write(self.kind, self.content, self.options, place)
 
-    def _lines(self, hunk: Hunk) -> list[_Line]:
-        lines = [_Line(show(hunk.header))]
-        if self.structured:
-            for one in operations(hunk):
-                text = numbered(one)
-                lines.append(_Line(text, one, len(text) - len(one.text)))
-            return lines
-        if self.args.format == "unified":
-            return lines + [_Line(line) for line in show(hunk.body).split("\n")[:-1]]
-        ops = operations(hunk)
-        for line in show(hunk.body).split("\n")[:-1]:
-            lines.append(_Line(line) if line[0] == "\\" else _Line(line, next(ops), 1))
-        return lines
-
-    def _rest(self, at: _Place) -> list[_Line]:
-        """The lines of a hunk from a place on."""
-        lines = self._lines(self.diff.hunks[at.hunk])[at.line :]
+    def _lines(self, at: _Place, least_bytes: int | None) -> list[_Line]:
+        """The lines of a hunk from a place on, as many as take so many bytes, or all."""
+        hunk = self.diff.hunks[at.hunk]
+        lines = [] if at.line else [_Line(show(hunk.header))]
+        if at.line or least_bytes is not None:
+            # A character is at most 4 bytes, so those already shown leave enough.
+            least = len(hunk.body) if least_bytes is None else least_bytes + 4 * at.character
+            hunk = hunk.part(max(at.line - 1, 0), least)
+        lines += self._body(hunk)
         if at.character and lines:
             lines[0] = _part(lines[0], at.character, None)
         return lines
 
+    def _body(self, hunk: Hunk) -> list[_Line]:
+        if self.structured:
+            numbers = [(numbered(one), one) for one in operations(hunk)]
+            return [
+                _Line(text, one, len(text) - len(one.text), 1 + one.noNewline)
+                for text, one in numbers
+            ]
+        texts = show(hunk.body).split("\n")[:-1]
+        if self.args.format == "unified":
+            return [_Line(text) for text in texts]
+        ops = operations(hunk)
+        return [_Line(text) if text[0] == "\\" else _Line(text, next(ops), 1) for text in texts]
+
     def _rows(self, cap_bytes: int | None) -> tuple[list[str], list[list[Operation]]]:
-        """A row for each hunk from the place on, as many as the cap could ever show and one."""
+        """A row for each hunk from the place on, as many as the cap could ever show and one.
+
+        A row past the cap is only its beginning: it cannot be shown whole.
+        """
         rows: list[str] = []
         ops: list[list[Operation]] = []
         spent = 0
         for k in range(self.start.hunk, len(self.diff.hunks)):
-            whole = k > self.start.hunk or self.start[1:] == (0, 0)
-            if self.args.format == "unified" and whole:
-                rows.append(show(self.diff.hunks[k].render()[:-1]))
+            hunk = self.diff.hunks[k]
+            at = self.start if k == self.start.hunk else _Place(k, 0, 0)
+            small = cap_bytes is None or len(hunk.body) <= cap_bytes
+            if self.args.format == "unified" and at[1:] == (0, 0) and small:
+                rows.append(show(hunk.render()[:-1]))
                 ops.append([])
             else:
-                lines = self._rest(self.start if not whole else _Place(k, 0, 0))
+                lines = self._lines(at, None if small else cap_bytes)
                 rows.append("\n".join([line.shown for line in lines]))
                 ops.append([line.operation for line in lines if line.operation is not None])
             spent += len(rows[-1])
@@ -254,7 +266,7 @@ class _Pages:
             rows=self.rows,
             total=self.left,
             head=self._head,
-            tail="\n".join([f"note: {note}" for note in self._notes()]),
+            tail="\n".join([f"note: {note}" for note in self.notes]),
             noun="hunks",
             more=self._more,
             oversize=self._oversize,
@@ -285,7 +297,9 @@ class _Pages:
                                  ("case", self.args.ignore_case)) if on]  # fmt: skip
         return " and ".join(words)
 
-    def _notes(self) -> list[str]:
+    @cached_property
+    def notes(self) -> list[str]:
+        """What is to be said of the diff."""
         notes: list[str] = []
         if self.diff.equal:
             return notes
@@ -362,12 +376,13 @@ class _Pages:
 
     def _oversize(self, room_bytes: int) -> tuple[str, CompareResult]:
         """The first part of a hunk that is too large for a page."""
-        lines = self._rest(self.start)
+        lines = self._lines(self.start, room_bytes)
 
         def page(whole: int, characters: int) -> tuple[str, CompareResult]:
             shown = lines[:whole]
             body = "".join([line.shown + "\n" for line in shown])
-            place = _Place(self.start.hunk, self.start.line + whole, 0)
+            at = self.start.line + sum(line.lines for line in shown)
+            place = _Place(self.start.hunk, at, 0)
             if characters:
                 part = _part(lines[whole], 0, characters)
                 shown, body = [*shown, part], body + part.shown
@@ -381,7 +396,7 @@ class _Pages:
             cut = f"… cut in hunk {self.start.hunk + 1} of {len(self.diff.hunks)}; {self._more(0)}"
             told = [body.removesuffix("\n"), *([] if done else [cut])]
             if not self.tight:
-                told = [self._head(0), *told, *(f"note: {note}" for note in self._notes())]
+                told = [self._head(0), *told, *(f"note: {note}" for note in self.notes)]
             return "\n".join(told), self._part(body, ops, None if done else place)
 
         def fits(whole: int, characters: int) -> bool:
@@ -407,7 +422,7 @@ def _part(line: _Line, start: int, end: int | None) -> _Line:
         low = max(start - line.prefix, 0)
         high = None if end is None else max(end - line.prefix, 0)
         operation = msgspec.structs.replace(operation, text=operation.text[low:high])
-    return _Line(line.shown[start:end], operation, max(line.prefix - start, 0))
+    return _Line(line.shown[start:end], operation, max(line.prefix - start, 0), line.lines)
 
 
 def _enough(sizes: Sequence[int], room: int) -> int:
