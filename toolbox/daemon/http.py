@@ -217,12 +217,13 @@ def build_app(daemon: Daemon, mcp: Any) -> Starlette:
         if problem := _not_json(request):
             return problem
         body = await request.body()
-        op = f"{entry['tool'].lstrip('@')}.{entry['cmd']}"
+        tool, cmd = wire.verb_of(entry)
+        op = f"{tool}.{cmd}"
         try:
             wire.check_object(body)
         except ToolboxError as exc:
             return Response(failure(op, exc).envelope(), 400, media_type=JSON)
-        call = Call(entry["tool"].lstrip("@"), entry["cmd"], body, None, daemon.service.seconds)
+        call = Call(tool, cmd, body, None, daemon.service.seconds)
         reply = await _run(daemon, client, call, request)
         if ident == wire.SEQUENCE_ID and reply.ok:
             return Response(reply.result, 200, media_type=JSON)

@@ -12,10 +12,10 @@ from toolbox import catalogue
 from toolbox.arguments import nearest
 from toolbox.errors import BadCall, InvalidArg
 from toolbox.output import API, Reply
-from toolbox.registry import load
 from toolbox.version import __version__
+from toolbox.wire import sequence_hunks
 
-SEQUENCE_ID: Final = "sequence-diff-hunks"
+SEQUENCE_ID: Final = sequence_hunks.ENTRY["id"]
 """The catalogue's own name of `@diff sequence`, whose answer is the bare result."""
 
 STATUSES: Final = {
@@ -57,14 +57,14 @@ def error_body(code: str, message: str, hint: str | None = None) -> bytes:
 @lru_cache(maxsize=1)
 def catalogue_entries() -> list[dict[str, Any]]:
     """Every entry: one a verb, and the sequence diff under its own name too."""
-    return [*catalogue.catalogue(), _sequence_entry()]
+    return [*catalogue.catalogue(), sequence_hunks.ENTRY]
 
 
-def _sequence_entry() -> dict[str, Any]:
-    module = __import__("toolbox.verbs.diff.sequence", fromlist=["CATALOGUE_ENTRY"])
-    entry: dict[str, Any] = dict(module.CATALOGUE_ENTRY)
-    entry["tool"], entry["cmd"] = "@diff", "sequence"
-    return entry
+def verb_of(entry: dict[str, Any]) -> tuple[str, str]:
+    """(tool, verb) that an entry runs."""
+    if entry["id"] == SEQUENCE_ID:
+        return "diff", "sequence"
+    return entry["tool"].removeprefix("@"), entry["cmd"]
 
 
 def find_entry(ident: str) -> dict[str, Any] | None:
@@ -233,6 +233,3 @@ def _envelope(entry: dict[str, Any]) -> dict[str, Any]:
         },
         "x-result": f"see output_schema of GET /v1/tools/{entry['id']}",
     }
-
-
-__all__ = ["load", "openapi", "status_of"]
