@@ -23,6 +23,8 @@ _ELIDED_WORDS: Final = re.compile(
     rb"(?i)\b(?:rest of|existing|unchanged|omitted|elided|remaining|snip|other) ?(?:the )?"
     rb"(?:code|file|lines?|content|class|function|method|implementation)?\b"
 )
+_CODECS: Final = ("cp1252", "latin-1")
+"""Encodings that a line may be in, or may have been mistaken for."""
 _NUMBERED: Final = re.compile(rb"\s*\d{1,7}(?:[:|\t]|\xe2\x86\x92|\s\|) ?")
 
 
@@ -261,7 +263,7 @@ def _by_encoding(e: bytes, f: bytes) -> Kind | None:
                 f"the same characters in another Unicode form: {form} in the patch, {other} in the "
                 f"file",
             )
-        for codec in ("cp1252", "latin-1"):
+        for codec in _CODECS:
             for one, two, where in ((te, f, "patch"), (tf, e, "file")):
                 try:
                     if one.encode(codec) == two:
@@ -276,7 +278,7 @@ def _by_encoding(e: bytes, f: bytes) -> Kind | None:
     for raw, text, where, other in ((f, te, "file", "patch"), (e, tf, "patch", "file")):
         if text is None:
             continue
-        for codec in ("cp1252", "latin-1"):
+        for codec in _CODECS:
             try:
                 if raw.decode(codec) == text:
                     return Kind(
@@ -299,3 +301,9 @@ def _by_encoding(e: bytes, f: bytes) -> Kind | None:
             f"file with the same bytes",
         )
     return Kind("encoding", f"the patch's line is not UTF-8 (from byte {_shared(e, f) + 1})")
+
+
+def preload() -> None:
+    """Look the codecs up once, for workers that can open no file later."""
+    for codec in _CODECS:
+        "".encode(codec)

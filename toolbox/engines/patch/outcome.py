@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from toolbox.engines.patch.locate import Target
 from toolbox.engines.patch.records import FAMILIES, Family, Fault, Ignored
 from toolbox.engines.patch.verdict import Effort, HunkVerdict, Repairs
@@ -47,8 +49,7 @@ class Options:
     """The hashes that files must have now: by path, or one for a patch of one file."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileVerdict:
+class FileVerdict(msgspec.Struct, frozen=True):
     """What becomes of one file. before/after are its bytes, None where it does not exist then."""
 
     number: int

@@ -295,6 +295,10 @@ class _Reader:
     def _extended(self, draft: _Draft, line: bytes) -> bool:
         """Take one of git's extended header lines; False if it is none."""
         fields = draft.fields
+        if line.startswith(b"index "):
+            if (found := _INDEX.match(line)) and found[1]:
+                fields["index_mode"] = found[1].decode()
+            return True
         for prefix, field in _MODES.items():
             if line.startswith(prefix):
                 fields[field] = line[len(prefix) :].strip().decode("ascii", "backslashreplace")
@@ -303,8 +307,4 @@ class _Reader:
             if line.startswith(prefix):
                 fields[field] = read_plain_name(line[len(prefix) :])
                 return True
-        if found := _INDEX.match(line):
-            if found[1]:
-                fields["index_mode"] = found[1].decode()
-            return True
-        return line.startswith((b"similarity index ", b"dissimilarity index ", b"index "))
+        return line.startswith((b"similarity index ", b"dissimilarity index "))

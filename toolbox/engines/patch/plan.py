@@ -6,8 +6,9 @@ The engine opens no file: the caller gives a `Lookup` that says what stands at a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from hashlib import sha256
+
+from msgspec.structs import replace
 
 from toolbox.engines.patch.names import decode_name, strip_components
 from toolbox.engines.patch.occupancy import check_together

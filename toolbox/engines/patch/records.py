@@ -79,8 +79,7 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
         return f"hunk {self.number}"
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(msgspec.Struct, frozen=True, kw_only=True):
     """What a patch says about one file. Names are as written, unquoted, prefixes included."""
 
     number: int

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 from unicodedata import normalize
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from toolbox.engines.patch.apply import apply
 from toolbox.engines.patch.check import check_section
@@ -187,7 +186,7 @@ def _create(
                 f"and has none: {quote(hunk.old[0])}"
             )
             verdicts.append(
-                structs.replace(
+                replace(
                     unchecked(hunk, reason),
                     verdict="refused",
                     kind="create-with-old-lines",
@@ -197,7 +196,7 @@ def _create(
             )
             continue
         verdict = judge(
-            hunk if hunk.old_start == 0 else structs.replace(hunk, old_start=0, new_start=1),
+            hunk if hunk.old_start == 0 else replace(hunk, old_start=0, new_start=1),
             target,
             0,
             work.options.repairs,
@@ -315,7 +314,7 @@ def _out_of_order(
             f"line {stop}); join them into one hunk"
         )
         kind = "overlap"
-    return structs.replace(
+    return replace(
         verdict,
         verdict="refused",
         kind=kind,
