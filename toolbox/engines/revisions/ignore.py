@@ -36,14 +36,16 @@ class Ignores:
 
     def ignored(self, path: str, is_folder: bool) -> bool:
         """Whether the rules leave out an untracked path; its folders are asked for before it."""
-        shown = path + "/" if is_folder else path
         folder = path.rpartition("/")[0]
+        # Rules are text: a byte that is not UTF-8 is matched as one character.
+        shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        shown += "/" if is_folder else ""
         while True:
             spec = self._kept.get(folder, self)
             if spec is self:
                 spec = self._kept[folder] = self._spec(self._read(folder))
             if spec is not None:
-                inner = shown[len(folder) + 1 :] if folder else shown
+                inner = "/".join(shown.split("/")[folder.count("/") + 1 :]) if folder else shown
                 said = spec.check_file(inner).include
                 if said is not None:
                     return bool(said)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from toolbox.engines.diff import guard, xdiff
-from toolbox.engines.diff.lines import count, is_utf8, show
+from toolbox.engines.diff.lines import count, is_utf8, show, split
 from toolbox.engines.diff.myers import HasCheck
 from toolbox.engines.diff.names import quote
 from toolbox.engines.diff.unified import Hunk, unified
+from toolbox.engines.diff.unified import render as render_changes
 from toolbox.engines.revisions.changes import Change
 from toolbox.engines.revisions.similarity import BINARY_BYTES, is_binary
 from toolbox.engines.revisions.trees import SUBMODULE, Side
@@ -61,7 +62,9 @@ def make_hunks(
     if len(old) + len(new) > guard.LINES_MOST and count(old) + count(new) > guard.LINES_MOST:
         found = unified(old, new, a_name="a", b_name="b", context=context, deadline=deadline)
         return found.hunks, found.note
-    return [Hunk(*raw) for raw in xdiff.hunks(old, new, context, minimal=False).hunks], None
+    return render_changes(
+        split(old), split(new), xdiff.changes(old, new, minimal=False), context
+    ), None
 
 
 def either_binary(*contents: Content) -> bool:
