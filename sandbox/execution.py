@@ -265,8 +265,13 @@ class _Run:
                 if one.shifted is not None:
                     self._operations.rename_new(folder, one.backup, folder, one.shifted)
                 # Other hard links could be edited in place, and the backup with them.
-                make = link_or_copy if one.old.links == 1 else copy_file
-                make(self._operations, self._fd, old_name(number), folder, one.backup)
+                linked = one.old.links == 1 and self._operations.link(
+                    self._fd, old_name(number), folder, one.backup
+                )
+                if not linked:
+                    temp = temp_name(self._journal.id, number, "bak")
+                    copy_file(self._operations, self._fd, old_name(number), folder, temp)
+                    self._operations.rename_new(folder, temp, folder, one.backup)
             except (FileExistsError, FileNotFoundError):
                 raise _Collision from None
 

@@ -26,6 +26,7 @@ _BACKUP: Final = re.compile(rb"\.bak(\.[1-9][0-9]*)?\Z")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}\Z")
 
 Kind = Literal["apply", "undo"]
+Use = Literal["new", "old", "gone", "bak"]
 
 
 class Before(msgspec.Struct, frozen=True):
@@ -169,6 +170,6 @@ READY: Final = b"ready"
 """Made once all is prepared: without it no path was touched yet."""
 
 
-def temp_name(id: str, index: int, use: Literal["new", "old", "gone"]) -> bytes:
+def temp_name(id: str, index: int, use: Use) -> bytes:
     """A temporary beside the files: unguessable through the id, recognisable afterwards."""
     return os.fsencode(f".toolbox-{id}-{index}.{use}.tmp")

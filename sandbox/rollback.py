@@ -11,6 +11,7 @@ import errno
 import logging
 import os
 import stat
+from typing import Final
 
 from sandbox.changes import Report
 from sandbox.errors import Changed, Protected
@@ -24,6 +25,7 @@ from sandbox.journal import (
     FileEntry,
     Foreign,
     Journal,
+    Use,
     gone_name,
     old_name,
     temp_name,
@@ -35,6 +37,8 @@ from sandbox.resolve import FOLDER_FLAGS
 from sandbox.root import RelPath, Root, Stamp
 from sandbox.state import State, read_journal
 from sandbox.writer import link_or_copy, look, open_regular, put_over
+
+TEMPORARY: Final[tuple[Use, ...]] = ("new", "old", "bak")
 
 log = logging.getLogger("toolbox.sandbox")
 
@@ -145,6 +149,10 @@ class _RollBack:
         self._fd = fd
         self._kept: list[RelPath] = []
         self._kept_entries: set[int] = set()
+        self._moved = {
+            one.before.ino for one in journal.files if one.before is not None and not one.stays
+        }
+        self._emptied = {folder for folder, _ in journal.emptied}
         self.touched: set[bytes] = set()
 
     def run(self) -> list[RelPath]:
@@ -171,14 +179,12 @@ class _RollBack:
     # What was put in place
 
     def _undo_put(self, number: int, entry: FileEntry) -> None:
-        after = entry.after
-        assert after is not None
         folder = self._folder(entry.folder)
         found = look(folder, entry.name) if folder is not None else None
         if entry.before is None:
-            if found is None or folder is None:
+            if found is None or folder is None or self._still_folder(entry, found):
                 return
-            if self._is_staged(number, entry) or not self._matches(folder, entry.name, after):
+            if self._is_staged(number, entry) or not self._is_ours(entry, folder, found):
                 self._keep(number, entry)
                 return
             self._operations.unlink(folder, entry.name)
@@ -191,12 +197,29 @@ class _RollBack:
             if self._gave_way(number, entry, folder):
                 self._keep(number, entry)
                 return
-            if self._matches(folder, entry.name, after) and not self._is_staged(number, entry):
+            if self._is_ours(entry, folder, found) and not self._is_staged(number, entry):
                 self._bring_back(number, entry, folder, found)
                 return
             if self._matches(folder, entry.name, entry.before):
                 return
         self._keep(number, entry)
+
+    def _is_ours(self, entry: FileEntry, folder: int, found: os.stat_result) -> bool:
+        """Whether what stands there was put there by the transaction.
+
+        A file that it renamed is so even where somebody edited it since: the edit goes back with
+        the file to its old name.
+        """
+        assert entry.after is not None
+        own = entry.before.ino if entry.before is not None else None
+        if stat.S_ISREG(found.st_mode) and found.st_ino in self._moved - {own}:
+            return True
+        return self._matches(folder, entry.name, entry.after)
+
+    def _still_folder(self, entry: FileEntry, found: os.stat_result) -> bool:
+        """Whether a folder stands there that the transaction would have removed."""
+        path = Spot(entry.folder, entry.name).path
+        return stat.S_ISDIR(found.st_mode) and path in self._emptied
 
     def _gave_way(self, number: int, entry: FileEntry, folder: int) -> bool:
         """Whether a swap had moved somebody's edit aside and a crash came before it was seen: it
@@ -234,6 +257,8 @@ class _RollBack:
             put_over(self._operations, folder, temp, entry.name, Stamp.from_stat(found), "")
         except Changed:
             self._keep(number, entry)
+        else:
+            self._note_edit(number, entry)
         self._operations.discard(folder, temp)
         self.touched.add(entry.folder)
 
@@ -242,7 +267,7 @@ class _RollBack:
             folder = self._folder(path)
             if folder is None:
                 continue
-            for use in ("new", "old"):
+            for use in TEMPORARY:
                 name = temp_name(self._journal.id, number, use)
                 if look(folder, name) is not None:
                     self._operations.discard(folder, name)
@@ -269,12 +294,20 @@ class _RollBack:
         for emptied, mode in reversed(self._journal.emptied):
             parent, _, name = emptied.rpartition(b"/")
             folder = self._folder(parent)
-            if folder is None or look(folder, name) is not None:
+            if folder is None:
                 continue
-            self._folders.forget(emptied)
-            self._operations.make_folder(folder, name, 0o700)
-            self._operations.set_mode(self._folders.fd(emptied), mode)
-            self.touched.add(parent)
+            if look(folder, name) is None:
+                self._folders.forget(emptied)
+                self._operations.make_folder(folder, name, mode)
+                self.touched.add(parent)
+            # The umask may have taken bits, now or right before a crash in an earlier recovery.
+            made = self._folder(emptied)
+            if (
+                made is not None
+                and os.fstat(made).st_mode & 0o7777 != mode
+                and not os.listdir(made)
+            ):
+                self._operations.set_mode(made, mode)
 
     # What was taken away
 
@@ -307,6 +340,8 @@ class _RollBack:
             if gone.st_ino != before.ino:
                 # Somebody's edit was moved aside, and a crash came before it was seen.
                 self._keep(number, entry)
+            else:
+                self._note_edit(number, entry)
             return
         self._keep(number, entry)  # somebody else took it away
 
@@ -368,7 +403,8 @@ class _RollBack:
         """No call of ours changed what stands there; whether somebody did is worth telling."""
         folder = self._folder(entry.folder)
         if entry.before is None:
-            edited = folder is not None and look(folder, entry.name) is not None
+            found = look(folder, entry.name) if folder is not None else None
+            edited = found is not None and not self._still_folder(entry, found)
         else:
             edited = folder is None or not self._matches(folder, entry.name, entry.before)
         if edited:
