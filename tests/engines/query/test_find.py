@@ -133,6 +133,30 @@ def test_duplicates_on_the_way_are_told() -> None:
     assert len(fanned.warnings) == 1
 
 
+@pytest.mark.parametrize("way", ["a", "a.b", "a.b[0]", '["q\\"t"]', "0", "[0]", "[-1]", "[1]", ""])
+def test_matches_are_the_same_one_by_one_and_all(way: str) -> None:
+    values = [
+        {"a": {"b": [1]}, 'q"t': 5, "0": 7}, [], [1], [1, 2], {"a": {"b": 2}, "a2": 3}, None, "a",
+        {"a": {"b": [4]}}, {"x": {"a": 1}}, {"\u0061": {"b": [9]}},
+    ]  # fmt: skip
+    text = json.dumps(values).replace('"b": [4]', '"b": [3], "b": [4]').replace('"x"', '"\\u0061"')
+    document = open_document(text.encode())
+    path = f"[*]{way}" if way.startswith("[") or not way else f"[*].{way}"
+    found = find(document, path)
+    taken = [found.matches[n] for n in range(len(found.matches))]
+    assert list(found.matches) == taken == found.matches[:]
+    plain = []
+    for n in range(len(values)):
+        single = path.replace("[*]", f"[{n}]", 1)
+        try:
+            plain.append(find(document, single).one)
+        except NoPath:
+            continue
+    assert taken == plain
+    assert found.missing == len(values) - len(plain)
+    assert taken[-1] == found.matches[-1]
+
+
 def test_a_kept_answer_is_the_same() -> None:
     document = open_document(b'{"a": {"x": 1, "x": 2}}')
     assert find(document, "a.x") == find(document, "a.x")
@@ -144,9 +168,10 @@ def test_the_deadline_is_looked_at() -> None:
         def check(self) -> None:
             raise TimedOut("late")
 
-    document = open_document(json.dumps(list(range(10_000))).encode())
-    with pytest.raises(TimedOut):
-        find(document, "[*]", Past())
+    document = open_document(json.dumps([{"k": [1]}] * 10_000).encode())
+    for path in ("[*].k", "[*].k[*]", "[*][*][*]"):
+        with pytest.raises(TimedOut):
+            find(document, path, Past())
 
 
 json_values = st.recursive(

@@ -9,8 +9,6 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from toolbox.engines.documents.addresses import address
-
 KEYS_AT_ONCE: Final = 24
 """Keys of one struct chain; a longer path goes on from what that one found."""
 
@@ -92,6 +90,12 @@ def decode(text: bytes | memoryview, keys: tuple[str, ...], indexed: bool) -> Fo
     )
 
 
-def offset_of(raw: Raw, base: int) -> int:
-    """The offset of a slice in the text whose bytes start at the address `base`."""
-    return address(raw) - base
+@lru_cache(maxsize=_CHAINS_KEPT)
+def decoder(keys: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
+    """A decoder to nested records whose field `f` has the next key's value, UNSET where missing."""
+    inner: Any = Raw
+    for key in reversed(keys):
+        inner = msgspec.defstruct(
+            "Level", [("f", inner | UnsetType, UNSET)], rename={"f": key}, gc=False
+        )
+    return msgspec.json.Decoder(inner)

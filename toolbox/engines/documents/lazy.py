@@ -40,7 +40,8 @@ from toolbox.engines.documents.nodes import FIRST, Elements, Members, Node, Type
 from toolbox.engines.documents.values import compact, indented, text_of
 
 __all__ = [
-    "FIRST", "Descent", "Elements", "Members", "Node", "Type", "child", "compact", "descend",
+    "FIRST", "Descent", "Elements", "Members", "Node", "Type", "child", "compact",
+    "count_members", "descend",
     "elements", "indented", "is_empty", "kept_bytes", "members", "place", "readable", "repeats_of",
     "root", "size", "summary", "text_of",
 ]  # fmt: skip
@@ -49,6 +50,9 @@ MANY: Final = 500_000
 """Members or elements from which a container is walked instead of decoded: an object for each
 would take 60 to 200 bytes."""
 _SAMPLE_BYTES: Final = 64 * 1024
+
+_FEW: Final = 12
+"""Elements up to which the gaps between them are looked at one by one."""
 _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{},]', re.DOTALL)
 
 _PLACES: Final = "places"
@@ -153,7 +157,8 @@ def members(node: Node) -> Members:
     return made
 
 
-def _decode_members(node: Node, lazy: Kept) -> Members:
+def _counted(node: Node, lazy: Kept) -> tuple[dict[_Counted, Raw], list[str]]:
+    """The members, of duplicates the last, and all their keys as they stand."""
     span = lazy.view[node.start : node.end]
     _seen.clear()
     try:
@@ -164,6 +169,21 @@ def _decode_members(node: Node, lazy: Kept) -> Members:
             found = _members.decode(span)
     keys = list(_seen)
     _seen.clear()
+    return found, keys
+
+
+def count_members(node: Node) -> tuple[int, bool]:
+    """How many distinct keys an object has, and whether any of them repeats."""
+    lazy = kept_of(node.doc)
+    if node.end - node.start >= INDEX_FROM_BYTES or node.start in lazy.indexes:
+        found = members(node)
+        return len(found), bool(found.repeats)
+    values, keys = _counted(node, lazy)
+    return len(values), len(values) < len(keys)
+
+
+def _decode_members(node: Node, lazy: Kept) -> Members:
+    found, keys = _counted(node, lazy)
     starts, ends = array("I"), array("I")
     repeats: dict[str, int] = {}
     if len(keys) == len(found):
@@ -243,18 +263,17 @@ def _index(node: Node, lazy: Kept, raws: list[Raw]) -> Elements:
     if not raws:
         return Elements(node.doc, array("I"), array("I"))
     first = walk.skip_blanks(text, node.start + 1)
-    last = address(raws[-1]) - lazy.base + lengths[-1]
-    gap = 0
-    if len(raws) > 1:
+    if len(raws) > _FEW:
+        last = address(raws[-1]) - lazy.base + lengths[-1]
         found = walk.GAP.match(text, first + lengths[0])
         assert found is not None
         gap = found.end() - found.start()
-    if sum(lengths) + gap * (len(raws) - 1) == last - first:
-        steps = array("I", accumulate(lengths, lambda at, n: at + n + gap, initial=first))
-        starts = steps[:-1]
-        ends = array("I", map(int.__add__, starts, lengths))
-        if gap <= 1 or _is_even(text, starts, ends, gap):
-            return Elements(node.doc, starts, ends)
+        if sum(lengths) + gap * (len(raws) - 1) == last - first:
+            steps = array("I", accumulate(lengths, lambda at, n: at + n + gap, initial=first))
+            starts = steps[:-1]
+            ends = array("I", map(int.__add__, starts, lengths))
+            if gap == 1 or _is_even(text, starts, ends, gap):
+                return Elements(node.doc, starts, ends)
     starts, ends = array("I"), array("I")
     at = first
     for n in lengths:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple, NoReturn
 
 from toolbox.errors import BadPath
@@ -242,9 +243,15 @@ def join(base: str, step: Step) -> str:
     """A concrete path, one step longer."""
     if isinstance(step, int):
         return f"{base}[{step}]"
-    if not is_bare(step) or (not base and (step[0] == "/" or step == "$")):
-        return base + quote_key(step)
-    return f"{base}.{step}" if base else step
+    if not base and (step == "$" or step.startswith("/")):
+        return quote_key(step)
+    written = _written(step)
+    return base + written if base or written[0] == "[" else written[1:]
+
+
+@lru_cache(maxsize=4096)
+def _written(name: str) -> str:
+    return f".{name}" if is_bare(name) else quote_key(name)
 
 
 def format_steps(steps: Sequence[Step]) -> str:

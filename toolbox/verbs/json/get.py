@@ -286,7 +286,8 @@ def _fan(
     notes: tuple[str, ...],
     cached: bool,
 ) -> Answer:
-    matches = found.matches
+    # Each match is made when it is taken: without a cap all are, twice.
+    matches = found.matches if cap_bytes is not None else list(found.matches)
     total = len(matches)
     stars = [at for at, segment in enumerate(parse(args.path)) if isinstance(segment, Star)]
 
