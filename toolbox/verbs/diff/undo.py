@@ -107,7 +107,7 @@ VERB: Final = Verb(
         Example(
             about="an id that no apply gave",
             args={"id": "0123456789abcdef"},
-            shows="history",
+            shows="no transaction",
             fails="E_NOT_FOUND",
         ),
     ),
