@@ -33,6 +33,7 @@ OPENERS = {
     ("toolbox/cli/commands.py", "open"): "`toolbox call FILE`: a person's own file, not a workspace's",
     ("toolbox/cli/main.py", "open"): "/dev/null, for a reader that went away",
     ("toolbox/daemon/http.py", "open"): "the token file that the operator names",
+    ("toolbox/reference.py", "open"): "the project's own pages",
     ("toolbox/daemon/runtime.py", "fdopen"): "standard input and output",
 }
 """Places outside `sandbox/` that open something, and why each may."""
