@@ -13,26 +13,23 @@ from sandbox.changes import Change
 from sandbox.errors import SandboxError, WriteFailed
 from sandbox.folders import Folders
 from sandbox.journal import (
-    NAME,
     READY,
-    STAGING_NAME,
     VERSION,
     After,
     Before,
     FileEntry,
     Journal,
     Kind,
-    encode,
     gone_name,
     new_id,
     old_name,
     temp_name,
 )
-from sandbox.limits import HISTORY_ENTRIES
+from sandbox.ledger import Ledger
 from sandbox.locking import Held
 from sandbox.operations import Operations, write_failed
-from sandbox.plan import Kept, Plan, Planned, hash_file, make_plan
-from sandbox.resolve import FOLDER_FLAGS
+from sandbox.plan import make_plan
+from sandbox.planned import Kept, Plan, Planned, hash_file
 from sandbox.rollback import delete_transaction, roll_back
 from sandbox.root import Root
 from sandbox.state import State
@@ -123,11 +120,9 @@ class _Run:
         self._operations = operations
         self._files = plan.files
         self._index = {one.spot.path: number for number, one in enumerate(plan.files)}
-        self._fd = -1
         self._folder_modes = folder_modes
-        self._committed = False
         self._at: str | None = None  # the path being worked on, for refusals
-        self._journal = Journal(
+        journal = Journal(
             version=VERSION,
             id=new_id(),
             kind=kind,
@@ -140,11 +135,21 @@ class _Run:
             emptied=tuple(plan.emptied),
             done=tuple(plan.done),
         )
+        self._ledger = Ledger(state, operations, journal)
+
+    @property
+    def _journal(self) -> Journal:
+        return self._ledger.journal
+
+    @property
+    def _fd(self) -> int:
+        """The transaction's folder."""
+        return self._ledger.fd
 
     def perform(self) -> Journal:
         """All of it, or nothing and the reason."""
         try:
-            self._begin()
+            self._ledger.begin()
             self._keep_old()
             self._make_backups()
             self._prepare_new()
@@ -153,20 +158,19 @@ class _Run:
             self._make_folders()
             self._put_in_place()
             self._clean_up()
-            self._commit()
+            self._ledger.commit()
         except BaseException as exc:
-            if not self._committed:
+            if not self._ledger.committed:
                 self._give_up(exc)
             if isinstance(exc, OSError):
                 raise write_failed(exc, self._at) from exc
             raise
         else:
             self._tidy()
-            self._prune()
+            self._ledger.prune()
             return self._journal
         finally:
-            if self._fd >= 0:
-                os.close(self._fd)
+            self._ledger.close()
 
     def _give_up(self, exc: BaseException) -> None:
         """Roll back at once; what cannot be stays open for the next start."""
@@ -195,36 +199,6 @@ class _Run:
             ) from exc
 
     # The steps, in order
-
-    def _begin(self) -> None:
-        id = os.fsencode(self._journal.id)
-        operations, state = self._operations, self._state
-        operations.make_folder(state.open_fd, id, 0o700)
-        fd = os.open(id, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=state.open_fd)
-        try:
-            self._write_journal(fd)
-            operations.fsync(fd)
-            operations.fsync(state.open_fd)
-            operations.fsync(state.fd)
-        except BaseException:
-            os.close(fd)
-            raise
-        self._fd = fd
-
-    def _write_journal(self, fd: int) -> None:
-        """Whole or not at all: written aside, then renamed."""
-        operations = self._operations
-        file = operations.create(fd, STAGING_NAME, 0o600)
-        try:
-            found = os.fstat(file)
-            self._journal = msgspec.structs.replace(
-                self._journal, ino=found.st_ino, time_ns=found.st_mtime_ns
-            )
-            operations.write(file, encode(self._journal))
-            operations.fsync(file)
-        finally:
-            os.close(file)
-        operations.rename(fd, STAGING_NAME, fd, NAME)
 
     def _keep_old(self) -> None:
         for number, one in enumerate(self._files):
@@ -408,30 +382,11 @@ class _Run:
                     self._operations.discard(folder, temp_name(self._journal.id, number, "new"))
             files.append(entry)
         self._at = None
-        self._journal = msgspec.structs.replace(self._journal, files=tuple(files))
-        for folder_path in touched_folders(self._journal):
+        journal = msgspec.structs.replace(self._journal, files=tuple(files))
+        for folder_path in touched_folders(journal):
             if self._folders.exists(folder_path):
                 self._operations.fsync(self._folders.fd(folder_path))
-        self._write_journal(self._fd)
-        self._operations.fsync(self._fd)
-
-    def _commit(self) -> None:
-        id = os.fsencode(self._journal.id)
-        operations, state = self._operations, self._state
-        operations.rename(state.open_fd, id, state.history_fd, id)
-        self._committed = True
-        try:
-            operations.fsync(state.history_fd)
-            operations.fsync(state.open_fd)
-        except OSError as exc:
-            try:
-                operations.rename(state.history_fd, id, state.open_fd, id)
-            except OSError:
-                # Neither way is sure to last; what stands there now is the new, and whole.
-                log.warning("a finished write may not survive a power cut: %s", exc.strerror)
-                return
-            self._committed = False
-            raise
+        self._ledger.update(journal)
 
     def _tidy(self) -> None:
         """What the record need not keep goes; old files with other hard links become copies,
@@ -449,14 +404,6 @@ class _Run:
                     operations.rename(self._fd, copy, self._fd, old_name(number))
         except OSError as exc:
             log.warning("an undo record could not be tidied: %s", exc.strerror)
-
-    def _prune(self) -> None:
-        """The oldest of the history go; a failure here is no failure of the write."""
-        try:
-            for id in self._state.history_ids()[HISTORY_ENTRIES:]:
-                delete_transaction(self._state.history_fd, id, self._operations)
-        except OSError as exc:
-            log.warning("an old undo record could not be removed: %s", exc.strerror)
 
 
 def _is_not_empty(exc: OSError) -> bool:

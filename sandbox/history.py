@@ -15,7 +15,8 @@ from sandbox.journal import ID, FileEntry, Foreign, Journal, old_name
 from sandbox.limits import HISTORY_ENTRIES, LOCK_SECONDS
 from sandbox.locking import Held, lock
 from sandbox.operations import Operations
-from sandbox.plan import Kept, hash_file, look_at, make_plan
+from sandbox.plan import make_plan
+from sandbox.planned import Kept, hash_file, look_at
 from sandbox.receipts import receipts, recovery_notes
 from sandbox.resolve import FOLDER_FLAGS
 from sandbox.root import RelPath, Root

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sandbox.changes import Report
 from sandbox.limits import LOCK_SECONDS
 from sandbox.operations import Operations
-from sandbox.rollback import recover_open
+from sandbox.recovery import recover_open
 from sandbox.root import Root
 from sandbox.state import State
 

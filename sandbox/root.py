@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import stat
@@ -10,8 +9,6 @@ import time
 from typing import Final, Literal, NamedTuple, NewType
 
 from sandbox.errors import (
-    Busy,
-    Changed,
     InvalidPath,
     NotAFile,
     NotFound,
@@ -19,11 +16,11 @@ from sandbox.errors import (
     SandboxError,
 )
 from sandbox.limits import COMPONENT_BYTES, IDENTITY_CHECK_SECONDS, PATH_BYTES
+from sandbox.refusals import refusal, wrong_kind
 from sandbox.resolve import (
     FOLDER_FLAGS,
     PATH_FLAGS,
     READ_FLAGS,
-    Leaves,
     Openat2Resolver,
     Place,
     Resolver,
@@ -31,7 +28,6 @@ from sandbox.resolve import (
     beneath,
     openat2_works,
 )
-from sandbox.suggest import missing_component, nearest_names
 
 log = logging.getLogger("toolbox.sandbox")
 
@@ -301,7 +297,7 @@ class Root:
             found = os.fstat(fd)
             mode = found.st_mode
             if not stat.S_ISREG(mode):
-                raise self._wrong_kind(text, mode, "file")
+                raise wrong_kind(text, kind_of(mode), "file")
         except BaseException:
             os.close(fd)
             raise
@@ -377,102 +373,11 @@ class Root:
             )
         return replaced
 
-    # Refusals
-
-    def _wrong_kind(self, path: str, mode: int, wanted: str) -> NotAFile:
-        kind = kind_of(mode)
-        hint = None
-        if kind == "folder":
-            hint = "name a file in it"
-        return NotAFile(
-            f"expected a {wanted} at {path}, got a {kind}", hint=hint, at={"path": path}
-        )
-
     def refusal(self, exc: OSError, path: str) -> SandboxError:
         """What an OSError from resolving a relative path means to the caller."""
-        code = exc.errno
-        where = {"path": path}
-        if isinstance(exc, Leaves) or code == errno.EXDEV:
-            return _outside(exc)
-        if code == errno.ENOENT:
-            return self._not_found(path)
-        if code == errno.ELOOP:
-            return NotAFile(
-                f"{path} runs through a loop of links, or more than 40 of them", at=where
-            )
-        if code == errno.ENOTDIR:
-            return self._not_a_folder(path)
-        if code in (errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP):
-            return NotAFile(f"expected a file at {path}, got a socket or device", at=where)
-        if code in (errno.EACCES, errno.EPERM):
-            return NotAFile(
-                f"{path} may not be opened: permission denied",
-                hint="its permissions must allow the user that runs the toolbox to read it",
-                at=where,
-            )
-        if code in (errno.EMFILE, errno.ENFILE):
-            return Busy("no file descriptor is free", hint="call again in a moment")
-        if code == errno.EAGAIN:
-            return Changed(
-                f"folders on the way to {path} kept changing while it was opened",
-                hint="call again when whatever renames them is done",
-                at=where,
-            )
-        if code in (errno.ENAMETOOLONG, errno.EINVAL):
-            return InvalidPath(f"no file system holds such a path: {os.strerror(code)}")
-        return SandboxError(f"{path} cannot be opened: {os.strerror(code or 0)}", at=where)
-
-    def _not_found(self, path: str) -> SandboxError:
-        folder, name, dangling = missing_component(self, path)
-        here = "the workspace's root" if folder == "." else folder
-        at: dict[str, object] = {"path": path, "missing": name}
-        if dangling:
-            return NotFound(f"{path} is not there: {name} in {here} is a link to nothing", at=at)
-        near = nearest_names(self, folder, name)
-        prefix = "" if folder == "." else folder + "/"
-        hint = None
-        if near:
-            at["nearest"] = [prefix + one for one in near]
-            hint = "nearest there: " + ", ".join(prefix + one for one in near)
-        return NotFound(f"{path} is not there: no {name} in {here}", hint=hint, at=at)
-
-    def _not_a_folder(self, path: str) -> NotAFile:
-        parts = [part for part in path.split("/") if part not in ("", ".")]
-        for depth in range(1, len(parts) + 1):
-            upto = "/".join(parts[:depth])
-            try:
-                kind = self.kind(upto)
-            except SandboxError:
-                break
-            if kind is not None and kind != "folder":
-                return NotAFile(
-                    f"{path} asks for a folder at {upto}, which is a {kind}",
-                    hint=f"name {upto} itself" if kind == "file" else None,
-                    at={"path": path},
-                )
-        return NotAFile(f"a component of {path} is no folder", at={"path": path})
+        return refusal(self, exc, path)
 
 
 def kind_of(mode: int) -> Kind:
     """The kind from a stat mode."""
     return _KINDS.get(stat.S_IFMT(mode), "device")
-
-
-def _outside(exc: OSError) -> OutsideWorkspace:
-    """The refusal; it names the link or mount, which is inside, and never where it leads."""
-    way = exc.way if isinstance(exc, Leaves) else None
-    if isinstance(exc, Leaves) and exc.way != "dots":
-        inside = os.fsdecode(exc.at)
-        if way == "link":
-            return OutsideWorkspace(
-                f"{inside} is a link that leads outside the workspace", at={"path": inside}
-            )
-        return OutsideWorkspace(
-            f"{inside} is a mount, which counts as outside the workspace",
-            hint="mounts below the root can be allowed when the daemon is started",
-            at={"path": inside},
-        )
-    return OutsideWorkspace(
-        "the path leads above the workspace's root through `..`",
-        hint="give a path relative to the workspace's root",
-    )

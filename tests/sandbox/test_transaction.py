@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sandbox import execution
+from sandbox import ledger
 from sandbox.changes import Change
 from sandbox.errors import Changed, InvalidPath, NotFound, SandboxError, WriteFailed
 from sandbox.root import Root
@@ -278,7 +278,7 @@ class TestUndo:
     def test_only_the_last_are_kept(
         self, root: Root, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(execution, "HISTORY_ENTRIES", 3)
+        monkeypatch.setattr(ledger, "HISTORY_ENTRIES", 3)
         ids = [commit(root, [Change("replace", "a", b"%d" % n)], backup=False).id for n in range(5)]
         assert [one.id for one in history(root)] == ids[:1:-1]
         assert len(os.listdir(folder / ".toolbox/history")) == 3
