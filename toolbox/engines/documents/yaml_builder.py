@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Final
 
@@ -25,7 +24,16 @@ from yaml.events import (
 )
 
 from toolbox.engines.documents import yaml_scalars as scalars
-from toolbox.engines.documents.yaml_pieces import Pieces, Region, find_elements, find_too_deep
+from toolbox.engines.documents.yaml_merges import merge_members
+from toolbox.engines.documents.yaml_pieces import Pieces, Region, find_too_deep
+from toolbox.engines.documents.yaml_refusals import (
+    Bounds,
+    Differs,
+    Refused,
+    Spot,
+    repeated,
+    too_deep,
+)  # fmt: skip
 
 ELEMENT: Final = 0
 KEY: Final = 1
@@ -45,35 +53,6 @@ that are no strings are known by a NUL and their text: `1` and `"1"` are two key
 
 _AFTER_NAME: Final = frozenset(("", " ", "\t", "\r", "\n", ",", "[", "]", "{", "}"))
 """What ends an anchor or alias name in YAML 1.2 (7.1: ns-anchor-char)."""
-
-
-class Refused(Exception):
-    """Raised for YAML that parses but means nothing; `mark` is where, `cause` what mends it."""
-
-    def __init__(self, message: str, mark: Any, *, cause: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.mark = mark
-        self.cause = cause
-
-
-class Differs(Exception):
-    """Raised where libyaml ends a name earlier than YAML 1.2 does (`*a:` is an alias to `a:`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What one stream may cost."""
-
-    levels: int
-    """Nesting of the JSON text."""
-    expansion_factor: int
-    expansion_nodes: int
-    """Nodes that aliases may copy: this many, or the factor times the stream's own."""
-    expansion_characters: int
-    """Characters that aliases may copy."""
-    complex_key_nodes: int
-    """Nodes of a container that is a key: it is printed whole, as the key's name."""
 
 
 class Builder:
@@ -140,7 +119,7 @@ class Builder:
                             else:
                                 token = "\0" + value
                         if token in keys:
-                            raise _repeated(name, event.start_mark, keys[token])
+                            raise repeated(name, event.start_mark, keys[token])
                         keys[token] = event.start_mark
                         if token == _MERGE:
                             merge_at = len(out)
@@ -186,7 +165,7 @@ class Builder:
                     first_piece = len(out)
                     depth += 1 if tag is None else 2
                     if depth > self._bounds.levels:
-                        raise _too_deep(self._bounds.levels, mark)
+                        raise too_deep(self._bounds.levels, mark)
                     if anchor is not None:
                         self._check_anchor(event)
                         self._anchors[anchor] = None
@@ -217,7 +196,9 @@ class Builder:
                         if merged >= 0:
                             look()
                             brace = piece_of_node + (0 if tag is None else 2)
-                            self._merge(piece_of_node, brace, merged, entry, node_keys[_MERGE])
+                            merge_members(
+                                made, piece_of_node, brace, merged, entry, node_keys[_MERGE]
+                            )
                         append("}")
                     depth -= 1
                     if tag is not None:
@@ -275,7 +256,7 @@ class Builder:
             deep = find_too_deep(made.out, self._document_piece, levels)
             if deep is not None:
                 spot = made.starts[bisect_right(made.at, deep) - 1]
-                raise _too_deep(self._bounds.levels, Spot(spot))
+                raise too_deep(self._bounds.levels, Spot(spot))
         self.documents += 1
         self._anchors.clear()
         made.kept.clear()
@@ -420,75 +401,9 @@ class Builder:
         elif end < 0 and text[0] not in "{[":
             token = "\0" + text
         if token in keys:
-            raise _repeated(name, mark, keys[token])
+            raise repeated(name, mark, keys[token])
         keys[token] = mark
         if name.startswith("{") and self._source.startswith("{{", mark.index - 1):
             self.templates = True
         key = f",{scalars.quote(name)}:"
         made.out.append(key if made.out[-1] != "{" else key[1:])
-
-    def _merge(self, piece: int, brace: int, merge_at: int, entry: int, mark: Any) -> None:
-        """Put the members that `<<` names in its place: own keys win, then earlier mappings."""
-        made = self._made
-        body = made.cut(piece, entry)
-        pieces = body.pieces()
-        merge, inside = merge_at - piece, brace - piece + 1
-        members = list(find_elements(pieces, inside))
-        taken = {_bare(pieces[low]) for low, _ in members if low != merge}
-        made.paste(body, 0, inside)
-        for low, high in members:
-            if low != merge:
-                self._paste_member(body, pieces, low, high)
-                continue
-            for first in _find_merged(pieces, merge + 1, mark):
-                for k, stop in find_elements(pieces, first + 1):
-                    if (key := _bare(pieces[k])) not in taken:
-                        taken.add(key)
-                        self._paste_member(body, pieces, k, stop)
-
-    def _paste_member(self, body: Region, pieces: list[str], low: int, high: int) -> None:
-        out = self._made.out
-        key = _bare(pieces[low])
-        out.append(key if out[-1] == "{" else "," + key)
-        self._made.paste(body, low + 1, high)
-
-
-def _bare(piece: str) -> str:
-    return piece[1:] if piece[0] == "," else piece
-
-
-def _find_merged(pieces: list[str], value: int, mark: Any) -> list[int]:
-    """Where the mappings that a merge key's value holds open."""
-    if pieces[value] == "{":
-        return [value]
-    if pieces[value] == "[":
-        inner = [low for low, _ in find_elements(pieces, value + 1)]
-        if all(pieces[low] == "{" for low in inner):
-            return inner
-    raise Refused(
-        "expected a mapping, or a list of mappings, under the merge key <<", mark,
-        cause='a plain key of that name is written "<<"',
-    )  # fmt: skip
-
-
-def _repeated(name: str, mark: Any, first: Any) -> Refused:
-    shown = name if len(name) <= 60 else name[:57] + "…"
-    return Refused(
-        f"duplicate key {shown!r}: first at line {first.line + 1}, column {first.column + 1}, "
-        f"again at line {mark.line + 1}, column {mark.column + 1}",
-        mark, cause="a mapping holds each key once: remove or rename one of the two",
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """A mark for a place that is known by its index alone."""
-
-    index: int
-
-
-def _too_deep(levels: int, mark: Any) -> Refused:
-    return Refused(
-        f"nested deeper than the {levels:,} levels that are read".replace(",", " "), mark,
-        cause="the nesting is past the toolbox's limit; flatten the file or ask for a part of it",
-    )  # fmt: skip

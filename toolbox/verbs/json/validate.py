@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -12,14 +12,11 @@ from sandbox.reader import read_file
 from toolbox import limits
 from toolbox.engines.documents.diagnose import diagnose
 from toolbox.engines.documents.document import Document
-from toolbox.engines.documents.duplicates import find_repeats
 from toolbox.engines.documents.formats import judge
-from toolbox.engines.documents.inexact import find_inexact
-from toolbox.engines.documents.json_text import BOM_NOTE
-from toolbox.engines.documents.positions import locate
 from toolbox.engines.query.paths import format_steps
 from toolbox.errors import ParseFailed
 from toolbox.verb import Answer, Context, Example, Result, Verb
+from toolbox.verbs.json.findings import Warned, count_documents, find_warnings, show_warning
 from toolbox.verbs.json.source import (
     DOCUMENT_ERRORS,
     EXACTLY_ONE,
@@ -27,10 +24,6 @@ from toolbox.verbs.json.source import (
     count,
     open_source,
 )
-
-Kind = Literal[
-    "duplicate key", "number", "byte order mark", "documents", "nesting", "invalid line", "note"
-]
 
 
 class ValidateArgs(SourceArgs, frozen=True, kw_only=True):
@@ -40,18 +33,6 @@ class ValidateArgs(SourceArgs, frozen=True, kw_only=True):
             description="a JSON Schema (2020-12 or draft 7): a file of the workspace, or its text"
         ),
     ] = None
-
-
-class Warned(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something in a valid document that other programs may read differently."""
-
-    kind: Kind
-    message: str
-    path: str | None = None
-    line: int | None = None
-    column: int | None = None
-    count: int | None = None
-    """How often a key stands, how many documents there are, how many more of the kind."""
 
 
 class Violated(msgspec.Struct, frozen=True):
@@ -95,17 +76,17 @@ def run(args: ValidateArgs, ctx: Context) -> Answer:
     cached = ctx.documents.hit
     if broken := doc.kept.get("jsonl.broken"):
         return _answer_broken_lines(doc, broken, args, ctx, cached)
-    warnings = [*_warn_of_notes(doc), *_warn_of_keys(doc, ctx), *_warn_of_numbers(doc, ctx)]
+    warnings = find_warnings(doc, ctx)
     if args.schema is not None:
         return _answer_schema(doc, warnings, args, ctx, cached)
-    documents = _count_documents(doc)
+    documents = count_documents(doc)
     result = ValidateResult(
         valid=True, format=doc.format, warnings=warnings,
         documents=UNSET if documents is None else documents,
     )  # fmt: skip
     return Answer(
         result=lambda n: msgspec.structs.replace(result, warnings=warnings[:n]),
-        rows=[_show_warning(one) for one in warnings],
+        rows=[show_warning(one) for one in warnings],
         head=lambda _: f"valid {_NAMES[doc.format]}{_say_documents(documents)}",
         noun="warnings",
         cached=cached,
@@ -117,11 +98,6 @@ _NAMES: Final = {"json": "JSON", "jsonl": "JSON Lines", "yaml": "YAML"}
 
 def _say_documents(documents: int | None) -> str:
     return f", {count(documents)} documents" if documents is not None and documents != 1 else ""
-
-
-def _count_documents(doc: Document) -> int | None:
-    found = doc.kept.get("yaml.documents")
-    return found if isinstance(found, int) else None
 
 
 # Not valid
@@ -152,6 +128,8 @@ def _answer_failed(failed: ParseFailed, args: ValidateArgs, ctx: Context) -> Ans
     cause = at.get("cause")
     if failed.hint and "{{" in failed.hint:
         cause = failed.hint
+    elif kind == "json" and (args.file or "").lower().endswith((".yaml", ".yml")):
+        cause = f"{cause}; a YAML file that starts with {{ or [ is read as JSON only"
     return _answer_invalid(
         ValidateResult(
             valid=False, format=kind, line=at.get("line", 1), column=at.get("column", 1),
@@ -179,7 +157,7 @@ def _answer_deep(at: dict[str, Any], source: bytes) -> Answer:
     )  # fmt: skip
     return Answer(
         result=lambda _: ValidateResult(valid=True, format="json", warnings=[warning]),
-        head=lambda _: f"valid JSON\n{_show_warning(warning)}",
+        head=lambda _: f"valid JSON\n{show_warning(warning)}",
     )
 
 
@@ -224,80 +202,17 @@ def _answer_broken_lines(
                    column=column)
         )  # fmt: skip
     assert first is not None
-    warnings = [*results, *_warn_of_keys(doc, ctx), *_warn_of_numbers(doc, ctx)]
+    warnings = [*results, *(one for one in find_warnings(doc, ctx) if one.kind != "note")]
     shown = _answer_invalid(first).head(0)
     return Answer(
         result=lambda n: msgspec.structs.replace(first, warnings=warnings[:n]),
-        rows=[_show_warning(one) for one in warnings],
+        rows=[show_warning(one) for one in warnings],
         head=lambda _: shown,
         noun="further findings",
         notes=doc.notes,
         negative=True,
         cached=cached,
     )
-
-
-# Warnings
-
-
-def _warn_of_notes(doc: Document) -> Iterator[Warned]:
-    documents = _count_documents(doc)
-    for note in doc.notes:
-        if note == BOM_NOTE:
-            yield Warned("byte order mark", note, line=1, column=1)
-        elif documents is not None and documents != 1 and f"{documents}" in note:
-            yield Warned("documents", note, count=documents)
-        else:
-            yield Warned("note", note)
-
-
-def _place(doc: Document, offset: int) -> tuple[int, int | None]:
-    """The line, and in JSON the column, of an offset in the document's text."""
-    if doc.format == "json":
-        return locate(doc.text, offset)
-    return doc.place(offset, offset + 1).line, None
-
-
-def _say_place(line: int, column: int | None) -> str:
-    return f"line {line}" + (f", column {column}" if column is not None else "")
-
-
-def _warn_of_keys(doc: Document, ctx: Context) -> Iterator[Warned]:
-    found = find_repeats(doc, deadline=ctx.deadline)
-    for one in found.told:
-        path = format_steps(one.steps)
-        line, column = _place(doc, one.offset)
-        yield Warned(
-            "duplicate key",
-            f"duplicate key {path}: {one.count} times in its object, again at "
-            f"{_say_place(line, column)}; the last counts",
-            path, line, column, one.count,
-        )  # fmt: skip
-    if found.total > len(found.told):
-        more = found.total - len(found.told)
-        yield Warned("duplicate key", f"and {count(more)} more duplicate keys", count=more)
-
-
-def _warn_of_numbers(doc: Document, ctx: Context) -> Iterator[Warned]:
-    found = find_inexact(doc, deadline=ctx.deadline)
-    for one in found.told:
-        line, column = _place(doc, one.offset)
-        path = format_steps(one.steps)
-        what = "range" if one.beyond_range else "precision"
-        yield Warned(
-            "number",
-            f"number beyond a double's {what} at {path or 'the root'}, "
-            f"{_say_place(line, column)}: {one.spelling} (a reader of doubles gets {one.becomes})",
-            path, line, column,
-        )  # fmt: skip
-    if found.total > len(found.told):
-        more = found.total - len(found.told)
-        least = "" if found.whole else "at least "
-        yield Warned("number", f"and {least}{count(more)} more such numbers", count=more)
-
-
-def _show_warning(one: Warned) -> str:
-    return f"warning: {one.message}"
 
 
 # Against a schema
@@ -322,7 +237,7 @@ def _answer_schema(
         for one in found.told
     ]  # fmt: skip
     least = "" if found.whole else "at least "
-    documents = _count_documents(doc)
+    documents = count_documents(doc)
     result = ValidateResult(
         valid=found.total == 0, format=doc.format, warnings=warnings,
         documents=UNSET if documents is None else documents,
@@ -337,7 +252,7 @@ def _answer_schema(
             f"{least}{count(found.total)} {noun}"
         )
     told = [f"{v.path or '(root)'}  line {v.line}: {v.message}" for v in violations]
-    rows = [*told, *map(_show_warning, warnings)]
+    rows = [*told, *map(show_warning, warnings)]
     return Answer(
         result=lambda n: msgspec.structs.replace(
             result, violations=violations[:n], warnings=warnings[: max(n - len(violations), 0)]
