@@ -34,6 +34,7 @@ _LEVELS: Final = re.compile(rb"\s*(?:npm |warn|error|info|debug|\[?\d{4}-\d\d-\d
 _JSONP: Final = re.compile(rb"[A-Za-z_$][\w$.]*\s*\(\s*[\[{\"]")
 _TYPOGRAPHIC: Final = "“”„‟‘’‚‛«»′″"
 _LINES_TRIED: Final = 200_000
+"""Lines that are looked at before a text is taken for JSON Lines: a second of work at most."""
 
 
 
@@ -185,13 +186,16 @@ def _explain_trailing(source: bytes, start: int) -> tuple[str, str] | None:
         stop = len(source) if stop < 0 else stop
         if source[position:stop].strip():
             count += 1
-            if count > _LINES_TRIED or find_fault(source, position, stop):
+            if find_fault(source, position, stop):
                 return None
+            if count == _LINES_TRIED:
+                break
         position = stop + 1
     if count < 2:
         return None
+    lines = f"first {count:,}".replace(",", " ") if count == _LINES_TRIED else f"{count}"
     return (
-        f"each of the {count} lines is a value of its own: this is JSON Lines; "
+        f"each of the {lines} lines is a value of its own: this is JSON Lines; "
         "name the file .jsonl, or make it one array",
         "json-lines",
     )

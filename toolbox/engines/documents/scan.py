@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from array import array
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -82,12 +83,16 @@ def compile_runs(many: bytes) -> Runs:
 RUNS: Final = compile_runs(b"*+" if sys.version_info >= (3, 11, 5) else b"{0,64}")
 
 _skip = re.compile(_WS).match
+_brackets = re.compile(rb"\[++").match
 _plain = re.compile(_PLAIN).match
 _escape = re.compile(_ESCAPE).match
 _number = re.compile(_NUMBER).match
 _word = re.compile(rb"true|false|null").match
 _GLUED: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.+-")
 """Bytes that, right after a number or word, make it another and wrong one."""
+
+_MANY_OPEN: Final = b"[" * 16
+"""From so many on, brackets are taken as one run: the usual bomb is nothing else."""
 
 _OPENED_TOLD: Final = 8
 
@@ -116,7 +121,7 @@ def find_fault(source: bytes, start: int = 0, end: int | None = None, *, runs: R
     Bytes past 0x7F are taken as they come: whether they are UTF-8 is the caller's question.
     """
     end = len(source) if end is None else end
-    opened: list[int] = []
+    opened = array("I")
     state: Expected = "value"
     at, comma, token = start, -1, -1
 
@@ -144,6 +149,9 @@ def find_fault(source: bytes, start: int = 0, end: int | None = None, *, runs: R
                     return fault(ends)
                 token, at = at, ends
             elif byte in (_OBJECT, _ARRAY):
+                if source.startswith(_MANY_OPEN, at) and (found := _brackets(source, at, end)):
+                    opened.extend(range(at, found.end() - 1))
+                    at = found.end() - 1
                 opened.append(at)
                 at += 1
                 state = "first key" if byte == _OBJECT else "first element"

@@ -365,11 +365,3 @@ def _word_choice(keyword: str, error: Any) -> str:
         return f"expected exactly one of {count} schemas to fit, got {got}, which fits more"
     nearest = min(error.context, key=lambda e: (-len(e.absolute_path), e.validator == "type"))
     return f"expected one of {count} schemas to fit, got {got}; nearest: {_word(nearest)}"
-
-
-def preload() -> None:
-    """Take both drafts through a validation, so that nothing is imported or read later."""
-    document = Document("json", b'["x"]', 5)
-    for dialect in list(_DRAFTS)[:2]:
-        rules = json.dumps({"$schema": dialect, "items": {"pattern": "y", "$ref": dialect}})
-        find_violations(document, Document("json", rules.encode(), len(rules)))
