@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -250,6 +251,7 @@ class _Run:
                 raise _Collision from None
 
     def _prepare_new(self) -> None:
+        written: list[tuple[bytes, bytes]] = []
         for number, one in enumerate(self._files):
             stage = one.stage
             if stage is None:
@@ -272,12 +274,25 @@ class _Run:
                         data=stage.data,
                         like_fd=like,
                         executable=stage.executable,
+                        sync=False,
                     )
+                    written.append((one.stage_folder, name))
                 finally:
                     if like is not None:
                         os.close(like)
             except FileExistsError:
                 raise _Collision from None
+
+        self._at = None
+        self._operations.fsync_all(
+            [partial(self._reopen, folder_path, name) for folder_path, name in written]
+        )
+
+    def _reopen(self, folder: bytes, name: bytes) -> int:
+        return open_regular(self._folders.fd(folder), name)
+
+    def _reopen_folder(self, folder: bytes) -> int:
+        return os.dup(self._folders.fd(folder))
 
     def _open_like(self, like: bytes | Kept | None) -> int | None:
         if like is None:
@@ -383,9 +398,13 @@ class _Run:
             files.append(entry)
         self._at = None
         journal = msgspec.structs.replace(self._journal, files=tuple(files))
-        for folder_path in touched_folders(journal):
-            if self._folders.exists(folder_path):
-                self._operations.fsync(self._folders.fd(folder_path))
+        self._operations.fsync_all(
+            [
+                partial(self._reopen_folder, folder)
+                for folder in touched_folders(journal)
+                if self._folders.exists(folder)
+            ]
+        )
         self._ledger.update(journal)
 
     def _tidy(self) -> None:

@@ -20,8 +20,7 @@ RESOLVE_BENEATH: Final = 0x08
 
 _SYS_OPENAT2: Final = 437  # the same on every architecture: numbers are shared since 5.1
 _STATX_MNT_ID: Final = 0x1000
-_STATX_BYTES: Final = 256
-_STATX_MNT_ID_AT: Final = 144
+_SYNC_FILE_RANGE_WRITE: Final = 2
 
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 
@@ -33,6 +32,17 @@ class OpenHow(ctypes.Structure):
         ("flags", ctypes.c_uint64),
         ("mode", ctypes.c_uint64),
         ("resolve", ctypes.c_uint64),
+    )
+
+
+class _Statx(ctypes.Structure):
+    """The fields of `struct statx` that are used, 256 bytes as the kernel fills them."""
+
+    _fields_ = (
+        ("mask", ctypes.c_uint32),
+        ("between", ctypes.c_char * 140),
+        ("mount_id", ctypes.c_uint64),
+        ("after", ctypes.c_char * 104),
     )
 
 
@@ -67,6 +77,11 @@ _statx: Final = _function(
 )
 
 
+_sync_file_range: Final = _function(
+    "sync_file_range", ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint
+)
+
+
 def open_how(flags: int, resolve: int) -> int:
     """The address of an `open_how` that lives as long as the process; build each one once."""
     how = OpenHow(flags, 0, resolve)
@@ -97,16 +112,22 @@ def rename_special(
         raise OSError(code, os.strerror(code))
 
 
+def start_writeback(fd: int) -> None:
+    """Ask the kernel to begin writing a file's data out, without waiting; a hint only."""
+    if _sync_file_range is not None:
+        _sync_file_range(fd, 0, 0, _SYNC_FILE_RANGE_WRITE)
+
+
 def mount_of(fd: int) -> tuple[str, int]:
     """What tells one mount from another: the mount's id, or the device where statx has no ids.
 
     The device alone cannot tell a bind mount of the same file system.
     """
     if _statx is not None:
-        record = ctypes.create_string_buffer(_STATX_BYTES)
-        if _statx(fd, b"", AT_EMPTY_PATH, _STATX_MNT_ID, record) == 0:
-            raw = record.raw
-            if int.from_bytes(raw[:4], "little") & _STATX_MNT_ID:
-                at = _STATX_MNT_ID_AT
-                return "mount", int.from_bytes(raw[at : at + 8], "little")
+        record = _Statx()
+        if (
+            _statx(fd, b"", AT_EMPTY_PATH, _STATX_MNT_ID, ctypes.addressof(record)) == 0
+            and record.mask & _STATX_MNT_ID
+        ):
+            return "mount", record.mount_id
     return "device", os.fstat(fd).st_dev

@@ -34,8 +34,9 @@ def write_new(
     data: bytes | None,
     like_fd: int | None,
     executable: bool | None,
+    sync: bool = True,
 ) -> int:
-    """Write and sync a new file; its mode comes back.
+    """Write and, where asked, sync a new file; its mode comes back.
 
     Without like_fd it gets what new files get here (umask, the folder's default access list).
     With it: mode, owner, attributes and, where data is None, the content of that open file.
@@ -53,7 +54,8 @@ def write_new(
             _copy_content(operations, like_fd, fd)
         if like_fd is not None:
             _copy_metadata(operations, like_fd, fd, executable)
-        operations.fsync(fd)
+        if sync:
+            operations.fsync(fd)
         return os.fstat(fd).st_mode & 0o7777
     finally:
         os.close(fd)
