@@ -9,6 +9,7 @@ import pytest
 
 from sandbox.root import Root
 from toolbox.dispatch import Call, run
+from toolbox.errors import CODES
 from toolbox.registry import TOOLS, all_verbs
 from toolbox.store import DocumentStore
 from toolbox.verb import Example, Verb
@@ -41,7 +42,7 @@ def test_an_example_shows_what_it_says(
 @pytest.mark.parametrize("verb", all_verbs(), ids=lambda v: f"{v.tool}-{v.name}")
 def test_a_verb_s_record_is_whole(verb: Verb) -> None:  # type: ignore[type-arg]
     assert verb.summary and verb.examples and verb.errors
-    assert "E_INVALID_ARG" in verb.errors
+    assert set(verb.errors) <= set(CODES)
     assert verb.cap_bytes > 0
 
 

@@ -15,6 +15,17 @@ VERSION: Final = "1.0.0"
 """The version of every entry of the catalogue; it changes when arguments or results do."""
 
 
+COMMON_ERRORS: Final = (
+    "E_INVALID_ARG",
+    "E_TOO_LARGE",
+    "E_TIMEOUT",
+    "E_BUSY",
+    "E_CANCELLED",
+    "E_INTERNAL",
+)
+"""Codes that a call of any verb may get, whatever it does."""
+
+
 def entry_id(verb: Verb[Any]) -> str:
     """The catalogue's name of a verb: `json-get`."""
     return f"{verb.tool}-{verb.name}"
@@ -43,7 +54,7 @@ def entry(verb: Verb[Any]) -> dict[str, Any]:
         "unsupported_operations": [],
         "semantics": list(verb.limits),
         "limits": {"output_bytes": verb.cap_bytes},
-        "errors": list(verb.errors),
+        "errors": list(dict.fromkeys((*verb.errors, *COMMON_ERRORS))),
         "writes": may_write(verb),
         "exactly_one_of": [list(group) for group in verb.exactly_one],
         "input_schema": arguments.json_schema(verb),

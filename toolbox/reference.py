@@ -20,7 +20,9 @@ from toolbox.cli.verbs import command_line
 from toolbox.registry import TOOLS, load
 from toolbox.verb import Verb
 
-HEADER: Final = "<!-- Made by `python -m toolbox.reference`; edit the records, not this page. -->\n\n"
+HEADER: Final = (
+    "<!-- Made by `python -m toolbox.reference`; edit the records, not this page. -->\n\n"
+)
 
 
 def pages() -> dict[str, str]:

@@ -122,7 +122,7 @@ def test_two_daemons_do_not_share_a_socket(door: str, workspace: pathlib.Path) -
         [sys.executable, "-m", "toolbox", "serve", "--workspace", str(workspace), "--socket", door],
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert done.returncode == 2 and "running" in done.stderr
+    assert done.returncode == 2 and "already runs" in done.stderr
 
 
 def _toolbox(*words: str, **more: object) -> subprocess.CompletedProcess[str]:

@@ -45,26 +45,43 @@ def _start(workspace: str, confine: str) -> str | None:
     from sandbox.gate import default_socket_path
 
     path = default_socket_path(os.path.realpath(workspace))
-    daemon = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "toolbox",
-            "serve",
-            "--workspace",
-            workspace,
-            "--socket",
-            "--idle",
-            str(IDLE_SECONDS),
-            "--warm-mcp",
-            "--confine",
-            confine,
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    log = _open_log(path + ".log")
+    try:
+        daemon = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "toolbox",
+                "serve",
+                "--workspace",
+                workspace,
+                "--socket",
+                "--idle",
+                str(IDLE_SECONDS),
+                "--warm-mcp",
+                "--quiet",
+                "--confine",
+                confine,
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            start_new_session=True,
+        )
+        return _wait(daemon, path, log)
+    finally:
+        os.close(log)
+
+
+def _open_log(path: str) -> int:
+    """Where a daemon that outlives us says what went wrong: beside its socket, ours alone."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, 0o600)
+
+
+def _wait(daemon: subprocess.Popen[bytes], path: str, log: int) -> str | None:
+    """Until the socket answers: None; or why it will not."""
     give_up = time.monotonic() + START_SECONDS
     while time.monotonic() < give_up:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -75,10 +92,9 @@ def _start(workspace: str, confine: str) -> str | None:
                 pass
         if daemon.poll() is not None:
             # Another bridge may have won the race; then its daemon answers now.
-            if daemon.stderr is not None:
-                said = daemon.stderr.read().decode("utf-8", "replace").strip().splitlines()
             if _alive(path):
                 return None
+            said = os.pread(log, CHUNK_BYTES, 0).decode("utf-8", "replace").strip().splitlines()
             return said[-1] if said else f"exit status {daemon.returncode}"
         time.sleep(0.01)
     return f"its socket did not open within {START_SECONDS:g} s"

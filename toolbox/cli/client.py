@@ -29,9 +29,7 @@ def connect(workspace: str, first_line: str) -> socket.socket | None:
     """A connection to the workspace's daemon, or None where none of this user's runs."""
     from sandbox import gate
 
-    path = os.environ.get("TOOLBOX_SOCKET") or gate.default_socket_path(
-        os.path.realpath(workspace)
-    )
+    path = os.environ.get("TOOLBOX_SOCKET") or gate.default_socket_path(os.path.realpath(workspace))
     try:
         channel = gate.connect(path, CONNECT_SECONDS)
     except gate.GateError as exc:  # another user listens there: nothing is sent to it

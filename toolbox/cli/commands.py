@@ -112,6 +112,9 @@ def _serve_options(parser: argparse.ArgumentParser) -> None:
         help="stop this long after the last client of the socket (default: never)",
     )
     parser.add_argument(
+        "--quiet", action="store_true", help="log starts, stops and faults, not each call"
+    )
+    parser.add_argument(
         "--warm-mcp", action="store_true", help="import what MCP needs at the start"
     )
     parser.add_argument(
@@ -176,6 +179,7 @@ def _serve(options: argparse.Namespace) -> int:
                 cross_mounts=options.cross_mounts,
                 idle_seconds=options.idle,
                 warm_mcp=options.warm_mcp,
+                quiet=options.quiet,
             )
         )
     except SandboxError as exc:
@@ -194,9 +198,9 @@ def _call(options: argparse.Namespace) -> int:
     if options.explain:
         from toolbox.daemon.session import tool_table
         from toolbox.registry import is_write
-        from toolbox.wire import tags
+        from toolbox.wire.explain import explain_lines
 
-        for line in tags.explain_lines(data, tool_table(), is_write):
+        for line in explain_lines(data, tool_table(), is_write):
             print(line)
         return DONE
     from toolbox.cli import message

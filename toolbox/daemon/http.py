@@ -7,7 +7,6 @@ rules of `sandbox.admission`.
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
@@ -20,15 +19,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sandbox import admission
-from toolbox import catalogue, limits
+from toolbox import limits
 from toolbox.daemon.service import Client
 from toolbox.daemon.session import Session
 from toolbox.dispatch import Call, failure
 from toolbox.errors import InvalidArg, ToolboxError
 from toolbox.output import Reply
-from toolbox.registry import load
 from toolbox.wire import http as wire
 
 if TYPE_CHECKING:
@@ -36,6 +35,9 @@ if TYPE_CHECKING:
 
 BODY_BYTES: Final = limits.MESSAGE_BYTES
 """A request's body; past it 413."""
+
+HEADER_SECONDS: Final = 15.0
+"""How long headers may take to come, and a connection may rest between requests; past it 408."""
 
 BODY_SECONDS: Final = 20.0
 """How long a body may take to come; past it 408."""
@@ -86,7 +88,7 @@ class HttpDoor:
             log_config=None,
             access_log=False,
             lifespan="off",
-            http="httptools",
+            http=PatientProtocol,
             ws="none",
             timeout_keep_alive=15,
             h11_max_incomplete_event_size=64 * 1024,
@@ -117,6 +119,70 @@ class HttpDoor:
                 self._server.force_exit = True
 
 
+class PatientProtocol(HttpToolsProtocol):
+    """uvicorn's protocol with an end to its patience: headers have a size and a time.
+
+    uvicorn itself waits for headers for ever, and buffers whatever comes.
+    """
+
+    _header_timer: asyncio.TimerHandle | None = None
+    _header_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_headers()
+
+    def _wait_for_headers(self) -> None:
+        self._header_bytes = 0
+        self._header_timer = self.loop.call_later(
+            HEADER_SECONDS,
+            self._give_up,
+            b"408 Request Timeout",
+            "E_TIMEOUT",
+            f"the headers did not come within {HEADER_SECONDS:g} s",
+        )
+
+    def _stop_waiting(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def data_received(self, data: bytes) -> None:
+        if self._header_timer is not None:
+            self._header_bytes += len(data)
+        super().data_received(data)
+        if self._header_timer is not None and self._header_bytes > 2 * admission.HEADER_BYTES:
+            self._give_up(
+                b"431 Request Header Fields Too Large",
+                "E_TOO_LARGE",
+                f"the headers are larger than {admission.HEADER_BYTES} bytes",
+            )
+
+    def on_headers_complete(self) -> None:
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.transport.is_closing() and self._header_timer is None:
+            self._wait_for_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _give_up(self, status: bytes, code: str, message: str) -> None:
+        self._stop_waiting()
+        if self.transport.is_closing():
+            return
+        body = wire.error_body(code, message)
+        self.transport.write(
+            b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+            b"connection: close\r\n\r\n%s" % (status, len(body), body)
+        )
+        self.transport.close()
+
+
 class Guard:
     """Refuses what must not reach a route; counts the body as it comes."""
 
@@ -129,7 +195,10 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
+        headers = admission.read_headers(scope["headers"])
+        if isinstance(headers, admission.Refusal):
+            await _refuse(send, headers.status, headers.code, headers.message)
+            return
         refusal = admission.check_request(
             host=headers.get("host"),
             origin=headers.get("origin"),
@@ -336,6 +405,3 @@ async def _run(daemon: Daemon, client: Client, call: Call, request: Request) -> 
 async def _gone(receive: Callable[[], Awaitable[Message]]) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-__all__ = ["Guard", "HttpDoor", "build_app", "catalogue", "json", "load"]

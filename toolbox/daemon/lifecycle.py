@@ -42,6 +42,8 @@ class Settings:
     idle_seconds: float | None = None
     """How long after the last client of the socket the daemon ends; None for never."""
     warm_mcp: bool = False
+    quiet: bool = False
+    """Whether calls are left out of the log."""
     memory_bytes: int | None = None
     """Address space of one worker; None for the default of `sandbox.confine`."""
 

@@ -42,7 +42,7 @@ class Daemon:
         self.settings = settings
         self.root = root
         self.workspace = os.path.realpath(root.configured)
-        self.log = Log()
+        self.log = Log(quiet=settings.quiet)
         self.service = Service(zygote, workers=settings.workers, log=self.log)
         self.service.seconds = settings.seconds
         self._stop: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -36,10 +36,13 @@ BUCKETS_SECONDS: Final = (
 class Log:
     """JSON lines on standard error."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        self._quiet = quiet
         self._stream = stream if stream is not None else sys.stderr
 
     def __call__(self, event: str, level: str = "info", **fields: Any) -> None:
+        if self._quiet and event == "call":
+            return
         line = {
             "ts": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "level": level,
