@@ -686,3 +686,90 @@ def test_attack_48_more_folders_than_descriptors(tmp_path: Path) -> None:
     assert {(tmp_path / f"d{one}/f").read_bytes() for one in range(300)} == {b"old"}
 
 
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+class TestAnotherUser:
+    USER = 65534
+
+    def as_user(self, folder: Path, act: Callable[[Root], object]) -> object:
+        def run() -> object:
+            with Root.open(folder) as root:  # what leads here may be closed to that user
+                os.setgroups([])
+                os.setgid(self.USER)
+                os.setuid(self.USER)
+                return act(root)
+
+        result = in_child(run)
+        if result.error is not None:
+            raise result.error
+        assert result.status == 0
+        return result.value
+
+    def test_attack_33_folder_without_write_permission(self, folder: Path) -> None:
+        os.chown(folder, self.USER, self.USER)
+        before = snapshot(folder)
+        with pytest.raises(WriteFailed, match="permission denied"):
+            self.as_user(
+                folder,
+                lambda root: commit(
+                    root, [Change("create", "mine", b""), Change("replace", "d/f", b"new")]
+                ),
+            )
+        assert snapshot(folder) == before
+        assert os.listdir(folder / ".toolbox/open") == []
+
+    def test_workspace_of_somebody_else_is_read_and_not_written(self, folder: Path) -> None:
+        assert self.as_user(folder, history) == []
+        with pytest.raises(WriteFailed, match="permission denied"):
+            self.as_user(folder, lambda root: commit(root, [Change("replace", "plain", b"x")]))
+
+    def test_attack_37_a_file_of_somebody_else_becomes_ours(self, folder: Path) -> None:
+        """It is replaced by right of its folder; no link to it is allowed, so it is copied."""
+        os.chown(folder, self.USER, self.USER)
+        before = (folder / "plain").stat()
+
+        def act(root: Root) -> object:
+            receipt = commit(root, [Change("replace", "plain", b"new"), Change("remove", "hop-x")])
+            return undo(root, receipt.id, dry_run=False).files[0].path
+
+        (folder / "hop-x").write_bytes(b"x")
+        self.as_user(folder, act)
+        after = (folder / "plain").stat()
+        assert (before.st_uid, after.st_uid) == (0, self.USER)
+        assert (folder / "plain").read_bytes() == b"plain"
+        assert (folder / "plain.bak").read_bytes() == b"plain"
+        assert (folder / "hop-x").read_bytes() == b"x"
+
+    def test_a_file_that_may_not_be_read(self, folder: Path) -> None:
+        (folder / "plain").chmod(0o600)
+        with pytest.raises(NotAFile, match="plain may not be opened: permission denied"):
+            self.as_user(folder, lambda root: root.open_file("plain"))
+
+
+def test_the_confined_write_worker_can_do_all_of_it(folder: Path) -> None:
+    """Under Landlock and the system call filter: every step by descriptors below the root."""
+    from sandbox import landlock
+    from tests.sandbox.children import confined
+    from tests.sandbox.test_crashing import CHANGES, scene
+
+    if landlock.abi() < landlock.ABI_REFER:
+        pytest.skip("this kernel's Landlock allows no rename between folders")
+    here = scene(folder / "scene")
+    before = snapshot(here)
+    with Root.open(here) as root:
+
+        def act() -> tuple[int, list[str]]:
+            receipt = commit(root, CHANGES)
+            undone = undo(root, receipt.id, dry_run=False)
+            assert undone.receipt is not None
+            undo(root, undone.receipt.id, dry_run=False)
+            many = [Change("create", f"many/{one}", b"x") for one in range(40)]
+            commit(root, many)
+            return len(history(root)), [one.kind for one in history(root)]
+
+        result = confined(act, root.fd, "write")
+    assert result.value == (4, ["apply", "undo", "undo", "apply"]), result
+    after = snapshot(here)
+    assert after["turns/into/folder"][1] == b"inside"
+    assert before["turns"][0] == "file"
