@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -82,6 +83,16 @@ class Stdio:
         assert set(found) == set(idents)
         return found
 
+    def logged(self, event: str) -> dict[str, Any]:
+        """The first log line of that event, waited for."""
+        give_up = time.monotonic() + ANSWER_SECONDS
+        while time.monotonic() < give_up:
+            for line in list(self.log):
+                if line["event"] == event:
+                    return line
+            time.sleep(0.005)
+        raise AssertionError(f"no log line {event!r}: {self.log[-5:]}")
+
     def workers(self) -> list[int]:
         """Pids of the processes below the daemon's zygote."""
         children = _children(self.process.pid)
@@ -134,8 +145,6 @@ def serve(workspace: pathlib.Path) -> Iterator[Callable[..., Stdio]]:
 
 def dial(path: str, first: bytes = b"") -> socket.socket:
     """A connection to a Unix socket that may not be there yet."""
-    import time
-
     give_up = time.monotonic() + ANSWER_SECONDS
     while True:
         channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -19,7 +19,7 @@ JSON = {"content-type": "application/json"}
 def http(workspace: pathlib.Path, serve: Callable[..., Stdio]) -> Iterator[httpx.Client]:
     daemon = serve("--http", "127.0.0.1:0")
     daemon.call("@json", "validate", text="{}")
-    (line,) = [x for x in daemon.log if x["event"] == "http"]
+    line = daemon.logged("http")
     with httpx.Client(
         base_url=line["url"], headers={"authorization": f"Bearer {line['token']}"}, timeout=60, trust_env=False
     ) as client:
