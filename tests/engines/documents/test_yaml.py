@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 from toolbox.engines.documents import nesting
 from toolbox.engines.documents.document import Document
 from toolbox.engines.documents.yaml_reader import BOUNDS, open_yaml
+from toolbox.engines.documents.yaml_scalars import is_number
 from toolbox.errors import InvalidArg, ParseFailed, TimedOut
 
 CORPUS = Path(__file__).resolve().parents[4] / "shared/corpus"
@@ -364,11 +365,22 @@ def test_json_is_yaml_with_the_same_values(value: Any, indent: int | None) -> No
     assert re.findall(r"[\d.]+", document.text.decode()) == re.findall(r"[\d.]+", compact)
 
 
+# PyYAML leaves 0E0 unquoted, which is text by YAML 1.1 and a number by 1.2.
+_words = _text.filter(lambda text: not is_number(text))
+_plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _words,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_words, inner, max_size=4),
+    max_leaves=20,
+)  # fmt: skip
+
+
 @settings(max_examples=150, deadline=None)
-@given(value=_json, flow=st.booleans())
-def test_what_pyyaml_writes_is_read_back(value: Any, flow: bool) -> None:
+@given(value=_plain, flow=st.booleans(), style=st.sampled_from([None, '"', "'"]))
+def test_what_pyyaml_writes_is_read_back(value: Any, flow: bool, style: str | None) -> None:
     import yaml
 
-    source = yaml.safe_dump({"v": value}, allow_unicode=True, default_flow_style=flow, width=1000)
+    source = yaml.safe_dump(
+        {"v": value}, allow_unicode=True, default_flow_style=flow, width=1000, default_style=style
+    )
     read = _ours(open_yaml(source.encode()))
     assert read == json.loads(json.dumps({"v": value}), parse_float=lambda f: Decimal(repr(float(f))))
