@@ -29,7 +29,9 @@ _string = msgspec.json.Decoder(str)
 _TOKENS: Final = re.compile(
     rb'("(?:[^"\\]++|\\.)*+")[ \t\n\r]*+(:?+)|[\[\]{}]', re.DOTALL
 )
-_UNLIKE: Final = rb'"[ \t\n\r]+:|\\\\":|\\u003[aA]'
+_SPACED: Final = rb'"[ \t\n\r]+:'
+"""A key that counting `":` does not see."""
+_UNLIKE: Final = _SPACED + rb'|\\\\":|\\u003[aA]'
 """Keys that counting `":` does not see, keys that end in what looks like an escaped quote, and
 colons that stand as escapes: with one of these equal counts prove nothing."""
 
@@ -102,7 +104,7 @@ def _is_clean(text: bytes, span: Span) -> bool:
     chunk = text[span.start : span.end]
     if chunk.find(b":") < 0:
         return True
-    if _unlike()(chunk):
+    if (_spaced() if b"\\" not in chunk else _unlike())(chunk):
         return False
     spelled = _count_ends(chunk)
     if span.within:
@@ -118,15 +120,25 @@ def _is_clean(text: bytes, span: Span) -> bool:
 
 @cache
 def _unlike() -> Callable[[bytes], object]:
+    return _compile(_UNLIKE)
+
+
+@cache
+def _spaced() -> Callable[[bytes], object]:
+    return _compile(_SPACED)
+
+
+def _compile(pattern: bytes) -> Callable[[bytes], object]:
     import re2
 
-    search: Callable[[bytes], object] = re2.compile(_UNLIKE).search
+    search: Callable[[bytes], object] = re2.compile(pattern).search
     return search
 
 
 def _count_ends(text: bytes) -> int:
     """How many keys end in the text, and strings start with a colon."""
-    return text.count(b'":') - text.count(b'\\":')
+    ends = text.count(b'":')
+    return ends - text.count(b'\\":') if b"\\" in text else ends
 
 
 def _walk(text: bytes, start: int, end: int, bare: bool) -> list[_Found]:
