@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -21,6 +21,10 @@ Kind = Literal[
 ]
 
 
+_KEPT: Final = "validate.warnings"
+"""Key of `Document.kept`: the warnings, which take a pass over the document to find."""
+
+
 class Warned(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something in a valid document that other programs may read differently."""
 
@@ -35,7 +39,12 @@ class Warned(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def find_warnings(doc: Document, ctx: Context) -> list[Warned]:
     """Everything in a document that other programs may read differently."""
-    return [*_warn_of_notes(doc), *_warn_of_keys(doc, ctx), *_warn_of_numbers(doc, ctx)]
+    known = doc.kept.get(_KEPT)
+    if isinstance(known, list):
+        return known
+    found = [*_warn_of_notes(doc), *_warn_of_keys(doc, ctx), *_warn_of_numbers(doc, ctx)]
+    doc.kept[_KEPT] = found
+    return found
 
 
 def _warn_of_notes(doc: Document) -> Iterator[Warned]:
