@@ -7,9 +7,11 @@ nor the length of a path stops a walk, and nothing is followed out of the folder
 
 from __future__ import annotations
 
+import builtins
 import errno
 import os
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from sandbox.errors import Changed, SandboxError
@@ -124,34 +126,46 @@ class Budget:
 
     def list(self, fd: int, path: str, skip: frozenset[str]) -> list[Node]:
         """The entries of an open folder, sorted as whole paths are; fewer where the cap is met."""
+        names, nodes = self.scan(fd, path, skip)
+        # Without a folder the order of names is that of paths, and found in half the time.
+        folders = any(node.kind == "folder" for node in nodes)
+        nodes += [Node(name, "file") for name in names]
+        nodes.sort(key=path_order if folders else None)
+        return nodes
+
+    def scan(
+        self, fd: int, path: str, skip: frozenset[str]
+    ) -> tuple[builtins.list[str], builtins.list[Node]]:
+        """The same unsorted: the names of its files, in the folder's own order, and the rest."""
         self._folders += 1
         if self._deadline is not None and self._folders % _CHECK_EVERY == 0:
             self._deadline.check()
-        nodes: list[Node] = []
-        take = nodes.append
-        left = self.left
+        names: builtins.list[str] = []
+        nodes: builtins.list[Node] = []
+        left_out = 0
         with os.scandir(fd) as entries:
-            for one in entries:
-                if left <= 0:
-                    where = path or "the folder itself"
-                    self.cut = f"more than {self.entries} entries: cut in {where}"
-                    break
-                left -= 1
+            for one in islice(entries, self.left):
                 if one.is_file(follow_symlinks=False):
-                    take(Node(one.name, "file"))
+                    names.append(one.name)
                 elif one.is_dir(follow_symlinks=False):
-                    if one.name not in skip:
-                        take(Node(one.name, "folder"))
+                    if one.name in skip:
+                        left_out += 1
+                    else:
+                        nodes.append(Node(one.name, "folder"))
                 elif one.is_symlink():
-                    take(Node(one.name, "link"))
+                    nodes.append(Node(one.name, "link"))
                 else:
-                    take(Node(one.name, kind_of(one.stat(follow_symlinks=False).st_mode)))
-        self.left = left
-        nodes.sort(key=_path_order)
-        return nodes
+                    found = one.stat(follow_symlinks=False)
+                    nodes.append(Node(one.name, kind_of(found.st_mode)))
+            self.left -= len(names) + len(nodes) + left_out
+            if self.left == 0 and next(entries, None) is not None:
+                where = path or "the folder itself"
+                self.cut = f"more than {self.entries} entries: cut in {where}"
+        return names, nodes
 
 
-def _path_order(node: Node) -> str:
+def path_order(node: Node) -> str:
+    """What sorts the entries of a folder as whole paths are sorted."""
     return node.name + "/" if node.kind == "folder" else node.name
 
 
