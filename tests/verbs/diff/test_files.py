@@ -98,7 +98,7 @@ def test_bytes_that_are_not_utf8_do_not_matter_where_none_is_shown(tmp_path: Pat
 def test_ignore_options_are_flagged(tmp_path: Path) -> None:
     got = files(tmp_path, b"A  b\nold\n", b"a b\nnew\n", ignore_whitespace=True, ignore_case=True)
     assert got.result["appliable"] is False
-    assert got.text.endswith("@@ -1,2 +1,2 @@\n A  b\n-old\n+new\nnote: not appliable: whitespace and case was ignored")
+    assert got.text.endswith("@@ -1,2 +1,2 @@\n A  b\n-old\n+new\nnote: not appliable: made with whitespace and case ignored")
     equal = files(tmp_path, b"A  b\n", b"a b\n", ignoreWhitespace=True, ignoreCase=True)
     assert equal.text == "no difference with whitespace and case ignored: a.txt → b.txt"
     assert equal.result["equal"] and not equal.negative

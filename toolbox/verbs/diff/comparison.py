@@ -306,7 +306,7 @@ class _Pages:
         if self.diff.note:
             notes.append(self.diff.note)
         if self.diff.folded:
-            notes.append(f"not appliable: {self._ignored()} was ignored")
+            notes.append(f"not appliable: made with {self._ignored()} ignored")
         elif not self._carried:
             notes.append("not appliable as text: bytes that are not UTF-8 are shown as \\xNN")
         return notes
