@@ -15,11 +15,6 @@ PATTERNS_MOST: Final = 100
 PATTERN_CHARACTERS: Final = 1_000
 
 
-def preload() -> None:
-    """Import the matcher and build one, before a worker is confined."""
-    selector(["*.x", "!y/"])
-
-
 def selector(patterns: Sequence[str]) -> Callable[[str], bool]:
     """A function that says of a path (relative, with `/`) whether the patterns want it.
 
