@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections import OrderedDict
 from typing import Final, NamedTuple
 
-from sandbox.errors import Changed, InvalidPath, NotAFile, NotFound, OutsideWorkspace
+from sandbox.errors import (
+    Changed,
+    InvalidPath,
+    NotAFile,
+    NotFound,
+    OutsideWorkspace,
+    SandboxError,
+)
 from sandbox.resolve import FOLDER_FLAGS, Leaves, Place
 from sandbox.root import RelPath, Root
 
@@ -55,7 +63,7 @@ def parents(folder: bytes) -> list[bytes]:
     return found
 
 
-def find_spot(root: Root, given: str) -> Found:
+def find_spot(root: Root, folders: Folders, given: str) -> Found:
     """The spot that a path names; its folders need not exist yet.
 
     What exists is resolved by the walker, so a link that leaves the workspace is refused even
@@ -67,6 +75,9 @@ def find_spot(root: Root, given: str) -> Found:
             f"expected the path of a file, got {plain if plain == '.' else given}, a folder",
             at={"path": plain},
         )
+    near = _find_near(folders, plain)
+    if near is not None:
+        return near
     parts = plain.split("/")
     missing: list[str] = []
     first: NotFound | NotAFile | None = None
@@ -99,6 +110,25 @@ def find_spot(root: Root, given: str) -> Found:
     for part in missing[:-1]:
         folder = join(folder, os.fsencode(part))
     return Found(Spot(folder, os.fsencode(missing[-1])), False, False, blocked)
+
+
+def _find_near(folders: Folders, plain: str) -> Found | None:
+    """The spot where nothing on the way is a link, which is nearly always; else None.
+
+    Folders are opened without following links, so one that opens under its own path is resolved.
+    """
+    if ".." in plain:
+        return None
+    folder, _, name = os.fsencode(plain).rpartition(b"/")
+    try:
+        found = folders.look(Spot(folder, name))
+        if found is None and not folders.exists(folder):
+            return None
+    except (OSError, SandboxError):
+        return None  # the long way finds the words for it
+    if found is not None and stat.S_ISLNK(found.st_mode):
+        return None
+    return Found(Spot(folder, name), found is not None, False, None)
 
 
 class Folders:

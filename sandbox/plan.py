@@ -103,11 +103,11 @@ class _Planner:
     # Which paths
 
     def _resolve(self, change: Change) -> _Wanted:
-        target = find_spot(self._root, change.path)
+        target = find_spot(self._root, self._folders, change.path)
         self._guard.check(target.spot.path, target.spot.shown)
         source = None
         if change.source is not None:
-            source = find_spot(self._root, change.source)
+            source = find_spot(self._root, self._folders, change.source)
             if change.action != "copy":
                 self._guard.check(source.spot.path, source.spot.shown)
         if (change.action in ("rename", "copy")) != (source is not None):

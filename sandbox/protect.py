@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 from sandbox.errors import Protected, SandboxError
@@ -64,6 +65,7 @@ def plain_name(name: str) -> str:
     return stream.rstrip(". ")
 
 
+@lru_cache(maxsize=4096)  # a patch names the same folders over and over
 def is_protected_name(name: str) -> bool:
     """Whether a component is protected on any file system."""
     plain = plain_name(name)

@@ -773,3 +773,25 @@ def test_the_confined_write_worker_can_do_all_of_it(folder: Path) -> None:
     after = snapshot(here)
     assert after["turns/into/folder"][1] == b"inside"
     assert before["turns"][0] == "file"
+
+
+@pytest.mark.parametrize("many", [2, 40, 300])
+def test_a_sync_that_fails_among_many_is_told(tmp_path: Path, many: int) -> None:
+    """Also where it runs in another thread, and no descriptor is left."""
+    before = len(os.listdir("/proc/self/fd"))
+
+    def plain() -> int:
+        return os.open(tmp_path, os.O_RDONLY)
+
+    def unsyncable() -> int:
+        source, sink = os.pipe()
+        os.close(sink)
+        return source
+
+    Operations().fsync_all([plain] * many)
+    for place in range(0, many, 7):
+        opens = [plain] * many
+        opens[place] = unsyncable
+        with pytest.raises(OSError, match="Invalid argument"):
+            Operations().fsync_all(opens)
+    assert len(os.listdir("/proc/self/fd")) == before
