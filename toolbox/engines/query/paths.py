@@ -48,9 +48,7 @@ _NAME: Final = re.compile(r"(?:\\[.\[\]]|[^.\[\]])+")
 _UNESCAPE: Final = re.compile(r"\\([.\[\]])")
 _INDEX: Final = re.compile(r"\[\s*(-?\d+)\s*\]")
 _STAR: Final = re.compile(r"\[\s*\*\s*\]")
-_QUOTED: Final = re.compile(
-    r"""\[\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\s*\]""", re.DOTALL
-)
+_QUOTED: Final = re.compile(r"""\[\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\s*\]""", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES: Final = {
     "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
@@ -232,11 +230,7 @@ def is_digits(name: str) -> bool:
 
 def is_bare(name: str) -> bool:
     """Whether a key can be written after a dot and be read the same by everyone."""
-    return (
-        _BARE.fullmatch(name) is not None
-        and name.isprintable()
-        and not _INTEGER.fullmatch(name)
-    )
+    return _BARE.fullmatch(name) is not None and name.isprintable() and not _INTEGER.fullmatch(name)
 
 
 def join(base: str, step: Step) -> str:

@@ -183,9 +183,7 @@ class Renderer:
             low, high = str(tally.low), str(tally.high)
             parts.append(low if low == high else f"{low} to {high}")
         if tally.items is not None and tally.items.seen < tally.items_of:
-            parts.append(
-                f"{_count(tally.items.seen)} of {_count(tally.items_of)} elements sampled"
-            )
+            parts.append(f"{_count(tally.items.seen)} of {_count(tally.items_of)} elements sampled")
         if tally.cut:
             parts.append("…")
         return ", ".join(parts)

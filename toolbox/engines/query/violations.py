@@ -187,8 +187,7 @@ def _choose(rules: Any) -> tuple[Any, str]:
     if name is None:
         raise InvalidArg(
             f"schema: its $schema {str(dialect)[:_PREVIEW_CHARACTERS]!r} is no known dialect",
-            hint="2020-12 and draft 7 are supported: "
-            + " or ".join(list(_DRAFTS)[1::-1]),
+            hint="2020-12 and draft 7 are supported: " + " or ".join(list(_DRAFTS)[1::-1]),
         )
     return _exact(validators.validator_for({"$schema": dialect})), name
 
@@ -290,8 +289,7 @@ def _divides(instance: Any, factor: Any) -> bool:
 
 def _describe(error: Any) -> Violation:
     pointer = "".join(
-        "/" + str(step).replace("~", "~0").replace("/", "~1")
-        for step in error.absolute_schema_path
+        "/" + str(step).replace("~", "~0").replace("/", "~1") for step in error.absolute_schema_path
     )
     return Violation(tuple(error.absolute_path), str(error.validator), _word(error), pointer)
 
