@@ -129,7 +129,8 @@ def split_git_line(rest: bytes) -> list[tuple[bytes, bytes]]:
 def strip_components(name: bytes, count: int) -> bytes | None:
     """The name without its first components, `./` and doubled slashes tidied; None if too few.
 
-    A leading slash stays: an absolute name must be seen as one.
+    A leading slash stays: an absolute name must be seen as one, also where what is left after
+    the components begins with a slash (`b//etc/passwd` without `b/`).
     """
     absolute = name.startswith(b"/")
     parts = [p for p in name.split(b"/") if p not in (b"", b".")]
@@ -139,7 +140,11 @@ def strip_components(name: bytes, count: int) -> bytes | None:
         count -= 1  # the empty component before the first slash
     if count >= len(parts):
         return None
-    return b"/".join(parts[count:])
+    rest = name
+    for _ in range(count):
+        rest = rest.partition(b"/")[2]
+    lead = b"/" if not absolute and rest.startswith(b"/") else b""
+    return lead + b"/".join(parts[count:])
 
 
 def unsafe(name: bytes) -> str | None:
