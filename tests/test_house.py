@@ -32,7 +32,7 @@ OPENERS = {
     ("toolbox/cli/attach.py", "open"): "the client configuration of the person who attaches",
     ("toolbox/cli/bridge.py", "open"): "the log of a daemon that it starts, beside the socket",
     ("toolbox/cli/commands.py", "open"): "`toolbox call FILE`: a person's own file, not a workspace's",
-    ("toolbox/cli/main.py", "open"): "/dev/null, for a reader that went away",
+    ("toolbox/cli/out.py", "open"): "/dev/null, for a reader that went away",
     ("toolbox/daemon/http.py", "open"): "the token file that the operator names",
     ("toolbox/reference.py", "open"): "the project's own pages",
     ("toolbox/daemon/runtime.py", "fdopen"): "standard input and output",

@@ -1,7 +1,8 @@
-"""The reference pages, made from the verbs' records: `python -m toolbox.reference [--check]`.
+"""What is made from the verbs' records: `python -m toolbox.reference [--check]`.
 
-Written into `docs/reference/`; with --check nothing is written, and the exit status is 1 where a
-page is not what the records say.
+The reference pages in `docs/reference/`, with the man page and the shells' completions, and the
+command line's table of words. With --check nothing is written, and the exit status is 1 where a
+file is not what the records say.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final
 from toolbox import errors, limits
 from toolbox.arguments import MAX_BYTES_LEAST, Field, fields_of
 from toolbox.catalogue import may_write
-from toolbox.cli.verbs import command_line
+from toolbox.cli.help import command_line
 from toolbox.registry import TOOLS, load
 from toolbox.verb import Verb
 
@@ -31,6 +32,50 @@ def pages() -> dict[str, str]:
     made["errors.md"] = HEADER + _errors_page()
     made["limits.md"] = HEADER + _limits_page()
     return made
+
+
+def files() -> dict[str, str]:
+    """Path below the repository's top → text of everything that is made from the records."""
+    from toolbox.cli import completions, manual
+
+    made = {f"docs/reference/{name}": text for name, text in pages().items()}
+    made["toolbox/cli/table.py"] = table()
+    made["docs/reference/toolbox.1"] = manual.page()
+    for shell, name in completions.FILES.items():
+        made[f"docs/reference/completions/{name}"] = completions.script(shell)
+    return made
+
+
+TABLE_HEAD: Final = '''\
+"""The words that each verb takes on the command line. Made by `python -m toolbox.reference`.
+
+A call through a running daemon starts from this table alone: no record and no engine is imported.
+"""
+
+from __future__ import annotations
+
+ROWS: dict[str, dict[str, tuple[object, ...]]] = {
+'''
+
+
+def table() -> str:
+    """The source of `toolbox.cli.table`: for each verb a row as `toolbox.cli.rows` reads it."""
+    lines = [TABLE_HEAD]
+    for tool, names in TOOLS.items():
+        lines.append(f"    {tool!r}: {{\n")
+        for name in names:
+            verb = load(tool, name)
+            head = (verb.summary, verb.positional, verb.own_max_bytes, verb.exactly_one)
+            lines.append(f"    {name!r}: (\n")
+            lines += [f"        {part!r},\n" for part in head]
+            lines.append("        (\n")
+            for field in fields_of(verb.args):
+                item = field.item.kinds if field.item else ()
+                row = (field.name, field.kinds, field.required, field.choices, item, field.doc)
+                lines.append(f"            {row!r},\n")
+            lines.append("        ),\n    ),\n")
+        lines.append("    },\n")
+    return "".join(lines) + "}\n"
 
 
 def _tool_page(tool: str) -> str:
@@ -124,10 +169,9 @@ def _limits_page() -> str:
 def main(argv: list[str]) -> int:
     """Write the pages, or hold them against the records."""
     top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    folder = os.path.join(top, "docs", "reference")
     stale = 0
-    for name, text in pages().items():
-        path = os.path.join(folder, name)
+    for name, text in files().items():
+        path = os.path.join(top, name)
         try:
             with open(path, encoding="utf-8") as handle:
                 same = handle.read() == text
@@ -136,9 +180,9 @@ def main(argv: list[str]) -> int:
         if same:
             continue
         stale += 1
-        print(f"{'stale' if '--check' in argv else 'wrote'} docs/reference/{name}")
+        print(f"{'stale' if '--check' in argv else 'wrote'} {name}")
         if "--check" not in argv:
-            os.makedirs(folder, exist_ok=True)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", encoding="utf-8") as handle:
                 handle.write(text)
     return 1 if stale and "--check" in argv else 0

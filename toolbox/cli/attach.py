@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolbox.cli.jsonc import NotJsonc, parse, set_member
-from toolbox.cli.main import DONE, ERROR, NEGATIVE
+from toolbox.cli.out import DONE, ERROR, NEGATIVE
 
 NAME: Final = "toolbox"
 """What the entry is called in every client."""

@@ -6,10 +6,56 @@ import argparse
 import json
 import os
 import sys
-from typing import Any
+from typing import Any, Final
 
 from toolbox import limits
-from toolbox.cli.main import DONE, ERROR
+from toolbox.cli.main import COMMANDS
+from toolbox.cli.out import DONE, complain, write, write_line
+
+EXAMPLES: Final = {
+    "call": """\
+  toolbox call reply.txt            run the calls in a model's text
+  toolbox call --explain reply.txt  only tell what the parser finds
+""",
+    "serve": """\
+  toolbox serve --socket                      for the command line, Python and MCP bridges
+  toolbox serve --stdio --format jsonl        one JSON object a line, in and out
+  toolbox serve --socket --http 127.0.0.1:0   HTTP and MCP over HTTP; the URL is printed
+""",
+    "mcp": """\
+  toolbox mcp --workspace /path/to/project    starts or joins the workspace's daemon
+""",
+    "attach": """\
+  toolbox attach claude-code           shows the change, then asks
+  toolbox attach zed --print           only shows it
+""",
+    "tools": """\
+  toolbox tools                 every verb in a line
+  toolbox tools json get        one verb: arguments, examples, the call as a model writes it
+  toolbox tools --json          the catalogue with every schema
+""",
+    "completions": """\
+  toolbox completions bash > ~/.local/share/bash-completion/completions/toolbox
+  toolbox completions zsh > ~/.zfunc/_toolbox        with fpath+=~/.zfunc before compinit
+  toolbox completions fish > ~/.config/fish/completions/toolbox.fish
+""",
+}
+"""Of the commands beside the verbs, printed below their options."""
+
+
+def parser(command: str) -> argparse.ArgumentParser:
+    """The parser of one command."""
+    about = COMMANDS[command]
+    examples = EXAMPLES.get(command)
+    made = argparse.ArgumentParser(
+        prog=f"toolbox {command}",
+        description=about[0].upper() + about[1:] + ".",
+        epilog="examples:\n" + examples if examples else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add_options(made, command)
+    return made
 
 
 def add_options(parser: argparse.ArgumentParser, command: str) -> None:
@@ -35,6 +81,9 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
             parser.add_argument("--json", dest="as_json", action="store_true")
             _workspace(parser)
         case "tools":
+            parser.add_argument(
+                "verb", nargs="*", metavar="VERB", help="one verb: get, json get or json-get"
+            )
             parser.add_argument(
                 "--json",
                 dest="as_json",
@@ -122,9 +171,9 @@ def _serve_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run(command: str, options: argparse.Namespace) -> int:
     """Run one of these commands; the exit status."""
-    match options.command:
+    match command:
         case "serve":
             return _serve(options)
         case "call":
@@ -140,12 +189,11 @@ def run(options: argparse.Namespace) -> int:
         case _:
             from toolbox.cli import doors
 
-            return doors.run(options)
+            return doors.run(command, options)
 
 
-def _fail(message: str) -> int:
-    print(f"toolbox: {message}", file=sys.stderr)
-    return ERROR
+def _fail(message: str, hint: str = "") -> int:
+    return complain(message, hint)
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -201,7 +249,8 @@ def _call(options: argparse.Namespace) -> int:
         from toolbox.wire.explain import explain_lines
 
         for line in explain_lines(data, tool_table(), is_write):
-            print(line)
+            if not write_line(line):
+                break
         return DONE
     from toolbox.cli import message
 
@@ -280,13 +329,41 @@ def _stop(options: argparse.Namespace) -> int:
 def _tools(options: argparse.Namespace) -> int:
     from toolbox.registry import all_verbs
 
+    if options.verb:
+        return _one_tool(options)
     if options.as_json:
         from toolbox import catalogue
 
-        print(json.dumps(catalogue.catalogue(), indent=2, ensure_ascii=False))
+        write_line(json.dumps(catalogue.catalogue(), indent=2, ensure_ascii=False))
         return DONE
-    for verb in all_verbs():
-        print(f"@{verb.tool} {verb.name:10} {verb.summary}")
+    write("".join(f"@{verb.tool} {verb.name:10} {verb.summary}\n" for verb in all_verbs()))
+    return DONE
+
+
+def _one_tool(options: argparse.Namespace) -> int:
+    """One verb of the catalogue, by any of the names it goes by."""
+    from toolbox.cli.help import verb_text
+    from toolbox.cli.words import nearest
+    from toolbox.registry import TOOLS, load
+
+    asked = "-".join(options.verb).replace(".", "-").removeprefix("@")
+    names = {f"{tool}-{name}": (tool, name) for tool in TOOLS for name in TOOLS[tool]}
+    found = [names[asked]] if asked in names else [p for p in names.values() if p[1] == asked]
+    if not found:
+        near = nearest(asked, list(names)) or nearest(asked, [p[1] for p in names.values()])
+        hint = f"did you mean toolbox tools {near.replace('-', ' ')}?" if near else "toolbox tools"
+        return _fail(f"no verb {' '.join(options.verb)[:60]!r}", hint)
+    if options.as_json:
+        from toolbox import catalogue
+
+        entries = [catalogue.entry(load(*pair)) for pair in found]
+        write_line(json.dumps(entries, indent=2, ensure_ascii=False))
+        return DONE
+    for tool, name in found:
+        call = {"cmd": name, "args": dict(load(tool, name).examples[0].args)}
+        text = json.dumps(call, ensure_ascii=False)
+        write(f"@{tool} {name}\n\n{verb_text(tool, name)}\nas a model calls it:\n")
+        write(f"  <tool_call name=\"@{tool}\" args='{text}' />\n")
     return DONE
 
 

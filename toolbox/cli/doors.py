@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from toolbox.cli.main import DONE
+from toolbox.cli.out import DONE, write
 
 
 def add_options(parser: argparse.ArgumentParser, command: str) -> None:
@@ -44,16 +44,16 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
         parser.add_argument("--tools", choices=("tools", "verbs"), default="tools")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(command: str, options: argparse.Namespace) -> int:
     """Run one of these commands; the exit status."""
-    if options.command == "mcp":
+    if command == "mcp":
         from toolbox.cli import bridge
 
         return bridge.run(options.workspace, tools=options.tools, confine=options.confine)
-    if options.command == "completions":
+    if command == "completions":
         from toolbox.cli import completions
 
-        print(completions.script(options.shell), end="")
+        write(completions.script(options.shell))
         return DONE
     from toolbox.cli import attach
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Sequence
-from typing import Final
 
-from toolbox.registry import TOOLS
+from toolbox.cli import out
+from toolbox.cli.out import DONE, ERROR, INTERRUPTED, NEGATIVE
+from toolbox.cli.table import ROWS
 
-DONE: Final = 0
-NEGATIVE: Final = 1
-"""The verb's own «no»: invalid, or the files differ."""
-ERROR: Final = 2
-INTERRUPTED: Final = 130
+TYPE_CHECKING = False  # typing's own would import typing
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from typing import Final
 
-_COMMANDS: Final = {
+COMMANDS: Final = {
     "json": "questions about JSON and YAML files, without reading them whole",
     "diff": "what changed, and patches applied only where every line matches",
     "call": "send a message with tagged calls, print the replies",
@@ -24,83 +23,80 @@ _COMMANDS: Final = {
     "mcp": "what an agent's configuration starts: MCP on standard input and output",
     "status": "what the workspace's daemon is doing",
     "stop": "stop the workspace's daemon",
-    "tools": "the catalogue: every verb with its arguments",
+    "tools": "the catalogue: every verb, or one with its arguments and examples",
     "attach": "write an agent's configuration for this workspace",
     "doctor": "which layers of confinement hold on this machine",
     "completions": "shell completions for bash, zsh or fish",
+    "help": "this help, or that of a command or verb",
 }
-
-_EPILOG: Final = """\
-examples:
-  toolbox json schema resp.json                   the shape of an unknown payload
-  toolbox json get resp.json 'data.items[3].name' one value, digits as in the file
-  toolbox json query resp.json data.items --where 'status=failed && name~^web'
-  toolbox diff files old.yaml new.yaml            what changed
-  toolbox diff apply pr.patch                     a verdict for every hunk; --write applies
-  toolbox serve --workspace . --socket            one daemon for every later call
-
-exit status: 0 done, 1 the verb's own no (invalid, files differ), 2 an error
-"""
-
-
-def build(
-    command: str | None = None, verb: str | None = None, *, everything: bool = False
-) -> argparse.ArgumentParser:
-    """The parser; only the named command (and verb) has its options filled in, to start fast."""
-    from toolbox.version import __version__
-
-    parser = argparse.ArgumentParser(
-        prog="toolbox",
-        description="Questions about large JSON and YAML, diffs and strict patches, confined to "
-        "one workspace.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"toolbox {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, summary in _COMMANDS.items():
-        sub = commands.add_parser(
-            name,
-            help=summary,
-            description=summary[0].upper() + summary[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        if name != command and not everything:
-            continue
-        if name in TOOLS:
-            from toolbox.cli import verbs
-
-            verbs.add_verbs(sub, name, verb)
-        else:
-            from toolbox.cli import commands as others
-
-            others.add_options(sub, name)
-    return parser
 
 
 def run(argv: Sequence[str]) -> int:
     """Run one command; the exit status."""
-    words = [a for a in argv if not a.startswith("-")]
-    command = words[0] if words and words[0] in _COMMANDS else None
-    verb = None
-    if command in TOOLS and len(words) > 1 and words[1] in TOOLS[command]:
-        verb = words[1]
-    parser = build(command, verb)
+    words = [_utf8(word) for word in argv]
     try:
-        options = parser.parse_args(argv)
-    except SystemExit as exc:
-        return exc.code if isinstance(exc.code, int) else ERROR
-    try:
-        if options.command in TOOLS:
-            from toolbox.cli import verbs
-
-            return verbs.run(options)
-        from toolbox.cli import commands as others
-
-        return others.run(options)
+        return _run(words)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader went away (`| head`): leave quietly, and keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        out.quiet()
         return DONE
+    except OSError as exc:  # standard output on a full disk, or closed
+        return out.complain(f"standard output: {exc.strerror or exc}")
+
+
+def _utf8(word: str) -> str:
+    """A word as UTF-8, whatever the locale took its bytes for."""
+    return word if word.isascii() else os.fsencode(word).decode("utf-8", "surrogateescape")
+
+
+def _run(words: list[str]) -> int:
+    if not words:
+        from toolbox.cli import help
+
+        out.say(help.top())
+        return ERROR
+    command, rest = words[0], words[1:]
+    if command in ("-h", "--help", "help"):
+        from toolbox.cli import help
+
+        return help.run(rest)
+    if command in ("-V", "--version"):
+        from toolbox.version import __version__
+
+        out.write_line(f"toolbox {__version__}")
+        return DONE
+    if command in ROWS:
+        return _tool(command, rest)
+    if command not in COMMANDS:
+        from toolbox.cli import help
+
+        return help.unknown(command, rest)
+    from toolbox.cli import commands
+
+    parser = commands.parser(command)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # what a locale cannot write is escaped, never a crash
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        options: argparse.Namespace = parser.parse_args(rest)
+    except SystemExit as exc:
+        return exc.code if isinstance(exc.code, int) else ERROR
+    return commands.run(command, options)
+
+
+def _tool(tool: str, rest: list[str]) -> int:
+    if rest and rest[0] in ROWS[tool]:
+        from toolbox.cli import verbs
+        from toolbox.cli.rows import Row
+
+        try:
+            return verbs.run(Row(tool, rest[0]), rest[1:])
+        except verbs.UsageError as wrong:
+            return out.complain(f"{tool} {rest[0]}: {wrong.message}", wrong.hint)
+    from toolbox.cli import help
+
+    return help.tool(tool, rest)
+
+
+__all__ = ["COMMANDS", "DONE", "ERROR", "INTERRUPTED", "NEGATIVE", "run"]

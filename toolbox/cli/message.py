@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from toolbox.cli.main import DONE, ERROR
+from toolbox.cli.out import DONE, ERROR
 
 
 def send(workspace: str, message: bytes, *, jsonl: bool) -> int:

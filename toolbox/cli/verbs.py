@@ -1,227 +1,169 @@
-"""`toolbox json VERB …` and `toolbox diff VERB …`, derived from the verbs' records."""
+"""`toolbox json VERB …` and `toolbox diff VERB …`: the words as a call, its reply for a person."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
-from typing import Any
 
-from toolbox.arguments import Field, fields_of, nearest
-from toolbox.cli.main import DONE, ERROR, NEGATIVE
-from toolbox.dispatch import UNCAPPED, Call
-from toolbox.registry import TOOLS, load
-from toolbox.verb import Verb
+from toolbox.cli import client, words
+from toolbox.cli.out import (
+    DONE,
+    ERROR,
+    NEGATIVE,
+    complain,
+    is_terminal,
+    say,
+    visible,
+    wants_color,
+    write_line,
+)
+from toolbox.cli.progress import Progress
+from toolbox.cli.rows import Row
+from toolbox.cli.words import Given, UsageError
 
-STANDARD_INPUT = "-"
+TYPE_CHECKING = False  # typing's own would import typing
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Final
 
-_INLINE = {"file": "text", "patch_file": "patch", "a": "before", "b": "after"}
-"""A file argument → the inline argument that takes what `-` reads."""
-
-ALONE_SECONDS = 60.0
-"""The deadline of a call answered without a daemon: a person can interrupt it."""
+WHOLE_BYTES: Final = 1 << 30
+WHOLE_FILES: Final = 1 << 20
+"""What a verb that pages by its own `max_bytes` is asked for: the command line shows all."""
 
 
-def add_verbs(parser: argparse.ArgumentParser, tool: str, only: str | None) -> None:
-    """A subcommand for each verb of a tool."""
-    group = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for name in TOOLS[tool]:
-        if only is not None and name != only:
-            group.add_parser(name)
+def run(row: Row, typed: Sequence[str]) -> int:
+    """Make the call that the words say, print its reply; the exit status."""
+    given = words.parse(row, typed)
+    if given.help:
+        from toolbox.cli import help
+
+        return help.verb(row.tool, row.name)
+    workspace = given.workspace or os.environ.get("TOOLBOX_WORKSPACE") or "."
+    if not given.as_json and (lacking := words.missing(row, given.args)):
+        return _lacking(row, lacking, given)
+    reply = _reply(row, given, workspace)
+    if given.as_json:
+        write_line(reply.envelope)
+    elif reply.ok:
+        write_line(_shown(row, given, reply.text))
+    else:
+        return _failed(row, given, reply, workspace)
+    status = ERROR if not reply.ok else NEGATIVE if reply.negative else DONE
+    if row.writes and reply.ok and not given.as_json and given.args.get("dry_run", True):
+        return _offer(row, given, typed, workspace, status)
+    return status
+
+
+def _lacking(row: Row, names: list[str], given: Given) -> int:
+    told = []
+    for name in names:
+        doc = row.words[name].doc
+        told.append(f"{name.upper()} is missing" + (f" ({doc})" if doc else ""))
+    hint = f"usage: {words.usage(row)}"
+    if "file" in names and not is_terminal(0):
+        hint += "; - as FILE reads standard input"
+    return complain(f"{row.tool} {row.name}: " + "; ".join(told), hint)
+
+
+def _reply(row: Row, given: Given, workspace: str) -> client.Shown:
+    """The reply, from the daemon or alone."""
+    verb = row.name
+    args: Mapping[str, object] = given.args
+    if given.standard_input:
+        from toolbox.cli import stdin
+
+        try:
+            verb, args = stdin.fill(row, given, workspace)
+        except stdin.Failed as failed:
+            return client.Shown(failed.envelope)
+    if row.own_max_bytes and "max_bytes" not in args:
+        args = {"limit": WHOLE_FILES, **args, "max_bytes": WHOLE_BYTES}
+    if (row.tool, row.name) == ("diff", "revisions") and "format" not in args:
+        view = "stat" if given.stat else "unified" if given.side_by_side else None
+        args = {**args, "format": view} if view else args
+    with Progress(f"{row.tool} {row.name}"):
+        return client.ask(workspace, row.tool, verb, words.encode(args), alone=given.alone)
+
+
+def _shown(row: Row, given: Given, text: str) -> str:
+    """The text in the view that was asked for, or in colour on a terminal."""
+    color = wants_color(given.color)
+    if is_terminal(1):
+        text = visible(text)
+    if given.stat or given.side_by_side:
+        from toolbox.cli import show, unified
+
+        if not unified.holds_hunks(text):
+            return text
+        if given.side_by_side:
+            return show.side_by_side(text, show.columns(), color=color)
+        name = f"{given.args.get('a')} → {given.args.get('b')}" if row.name == "files" else ""
+        return show.stat(text, name, color=color)
+    if color and row.tool == "diff":
+        from toolbox.cli import show
+
+        return show.colored(text)
+    return text
+
+
+def _failed(row: Row, given: Given, reply: client.Shown, workspace: str) -> int:
+    error = reply.error
+    hints = [_as_flags(row, error.get("hint") or "")]
+    if error["code"] == "E_OUTSIDE_WORKSPACE":
+        hints.append(f"the workspace is {os.path.realpath(workspace)}; --workspace DIR is another")
+        if any(words.TWINS.get(name) in row.words for name in row.files):
+            hints.append("- in place of the file reads standard input")
+    elif error["code"] == "E_NOT_FOUND" and (meant := _beside(row, given, workspace)):
+        hints.append(meant)
+    return complain(f"{error['code']}: {error['message']}", "; ".join(h for h in hints if h))
+
+
+def _as_flags(row: Row, hint: str) -> str:
+    """A hint's arguments (`relocate: true`) as the flags that give them."""
+    for word in row.words.values():
+        if f"{word.name}: " not in hint or word.name in row.positional:
             continue
-        verb = load(tool, name)
-        sub = group.add_parser(
-            name,
-            help=verb.summary,
-            description=verb.summary,
-            epilog=_epilog(verb),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        _add_arguments(sub, verb)
+        import re
+
+        hint = re.sub(rf"\b{word.name}: true\b", word.flag, hint)
+        if not word.is_switch:
+            hint = re.sub(rf'\b{word.name}: ("[^"]*"|\d+)', rf"{word.flag} \1", hint)
+    return hint
 
 
-def _epilog(verb: Verb[Any]) -> str:
-    lines = []
-    if verb.limits:
-        lines += ["limits:", *(f"  {limit}" for limit in verb.limits), ""]
-    lines.append("examples:")
-    for example in verb.examples:
-        lines.append(f"  {command_line(verb, dict(example.args))}")
-        lines.append(f"      {example.about}")
-    return "\n".join(lines).replace("%", "%%")
+def _beside(row: Row, given: Given, workspace: str) -> str:
+    """Where a file that was not found stands beside the person, not in the workspace's top."""
+    top = os.path.realpath(workspace)
+    for name in row.files:
+        path = given.args.get(name)
+        if not isinstance(path, str) or not path:
+            continue
+        real = os.path.realpath(path)
+        if os.path.exists(real) and real != os.path.join(top, path):
+            if real.startswith(top + "/"):
+                return f"file names are relative to the workspace {top}: {real[len(top) + 1 :]}"
+            return f"it is below {os.getcwd()}, but the workspace is {top}; --workspace DIR"
+    return ""
 
 
-def command_line(verb: Verb[Any], args: dict[str, Any]) -> str:
-    """The command that makes this call, quoted for a shell."""
+def _offer(row: Row, given: Given, typed: Sequence[str], workspace: str, status: int) -> int:
+    """After a dry run: say how to write; at a terminal, ask."""
     import shlex
 
-    words = ["toolbox", verb.tool, verb.name]
-    rest = dict(args)
-    for name in verb.positional:
-        if name in rest and not isinstance(rest[name], list):
-            words.append(shlex.quote(str(rest.pop(name))))
-        else:
-            break
-    for name, value in rest.items():
-        flag = "--" + name.replace("_", "-")
-        if name == "dry_run":
-            words += [] if value else ["--write"]
-        elif value is True:
-            words.append(flag)
-        elif value is False:
-            words.append("--no-" + name.replace("_", "-"))
-        elif isinstance(value, list) and all(isinstance(v, str) for v in value):
-            for one in value:
-                words += [flag, shlex.quote(one)]
-        elif isinstance(value, str):
-            words += [flag, shlex.quote(value)]
-        else:
-            words += [flag, shlex.quote(json.dumps(value))]
-    return " ".join(words)
-
-
-def _add_arguments(parser: argparse.ArgumentParser, verb: Verb[Any]) -> None:
-    for field in fields_of(verb.args):
-        doc = field.doc.replace("%", "%%") or None
-        if field.name in verb.positional:
-            parser.add_argument(
-                field.name,
-                nargs=None if field.required else "?",
-                help=doc,
-                type=_converter(field),
-                default=argparse.SUPPRESS,
-            )
-        if field.name in verb.positional and field.required:
-            continue
-        flag = "--" + field.name.replace("_", "-")
-        if field.name == "dry_run":
-            parser.add_argument(
-                "--write",
-                dest="dry_run",
-                action="store_false",
-                default=argparse.SUPPRESS,
-                help="write, instead of a dry run",
-            )
-        elif field.kinds[0] == "boolean":
-            parser.add_argument(
-                flag,
-                dest=field.name,
-                action=argparse.BooleanOptionalAction,
-                default=argparse.SUPPRESS,
-                help=doc,
-            )
-        elif "list" in field.kinds and field.item is not None and "string" in field.item.kinds:
-            parser.add_argument(
-                flag,
-                dest=field.name,
-                action="append",
-                metavar="VALUE",
-                default=argparse.SUPPRESS,
-                help=(doc or "") + " (may be repeated)",
-            )
-        else:
-            dest = field.name if field.name not in verb.positional else f"option_{field.name}"
-            parser.add_argument(
-                flag,
-                dest=dest,
-                type=_converter(field),
-                default=argparse.SUPPRESS,
-                choices=field.choices if field.kinds == ("choice",) else None,
-                metavar=None if field.kinds == ("choice",) else field.name.upper(),
-                help=doc,
-            )
-    _common(parser, own_max_bytes=verb.own_max_bytes)
-
-
-def _common(parser: argparse.ArgumentParser, *, own_max_bytes: bool) -> None:
-    group = parser.add_argument_group("every verb")
-    group.add_argument(
-        "--workspace",
-        metavar="DIR",
-        default=None,
-        help="the folder that files are in (default: this one)",
-    )
-    group.add_argument("--json", dest="as_json", action="store_true", help="print the envelope")
-    if not own_max_bytes:
-        group.add_argument(
-            "--max-bytes",
-            dest="max_bytes",
-            type=int,
-            default=argparse.SUPPRESS,
-            help="cut the output to this many bytes (default: whole)",
-        )
-    group.add_argument("--no-daemon", action="store_true", help="answer alone, ask no daemon")
-    group.add_argument("--color", choices=("auto", "always", "never"), default="auto")
-
-
-def _converter(field: Field) -> Any:
-    kinds = set(field.kinds) - {"null"}
-    if kinds == {"integer"}:
-        return int
-    if kinds <= {"string", "choice"}:
-        return str
-
-    def convert(text: str) -> Any:
-        if (
-            "json" in kinds
-            or text[:1] in "[{"
-            or ("integer" in kinds and text.lstrip("-").isdigit())
-        ):
-            try:
-                return json.loads(text)
-            except ValueError:
-                if not kinds & {"string", "choice"}:
-                    raise argparse.ArgumentTypeError(
-                        f"expected JSON for {field.name}, got {text[:40]!r}"
-                    ) from None
-        return text
-
-    return convert
-
-
-def run(options: argparse.Namespace) -> int:
-    """Make the call that the options say, print its reply."""
-    verb = load(options.command, options.verb)
-    args = _arguments(verb, options)
-    args_json = json.dumps(args, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    call = Call(verb.tool, verb.name, args_json, UNCAPPED, ALONE_SECONDS)
-    workspace = options.workspace or os.environ.get("TOOLBOX_WORKSPACE") or "."
-
-    from toolbox.cli import client, show
-
-    reply = None
-    if not options.no_daemon:
-        reply = client.ask_daemon(workspace, call)
-    if reply is None:
-        reply = client.answer_alone(workspace, call)
-    if options.as_json:
-        sys.stdout.buffer.write(reply.envelope + b"\n")
-    elif reply.ok:
-        show.print_text(verb, reply.text, color=options.color)
-    else:
-        sys.stdout.flush()
-        print(f"toolbox: {reply.text}", file=sys.stderr)
+    again = [w for w in typed if w != "--dry-run"]
+    at = again.index("--") if "--" in again else len(again)
+    command = shlex.join(["toolbox", row.tool, row.name, *again[:at], "--write", *again[at:]])
+    if given.standard_input or not (is_terminal(0) and is_terminal(1) and is_terminal(2)):
+        return say(f"toolbox: nothing was written; to write: {command}\n", status)
+    say("write it now? [y/N] ")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        return say(f"nothing was written; to write: {command}\n", status)
+    given.args["dry_run"] = False
+    reply = _reply(row, given, workspace)
     if not reply.ok:
-        return ERROR
-    return NEGATIVE if reply.negative else DONE
+        return _failed(row, given, reply, workspace)
+    write_line(_shown(row, given, reply.text))
+    return status
 
 
-def _arguments(verb: Verb[Any], options: argparse.Namespace) -> dict[str, Any]:
-    given = vars(options)
-    args: dict[str, Any] = {}
-    names = {f.name for f in fields_of(verb.args)}
-    for field in fields_of(verb.args):
-        for key in (field.name, f"option_{field.name}"):
-            if key in given and given[key] is not None:
-                args[field.name] = given[key]
-    if "max_bytes" in given:
-        args["max_bytes"] = given["max_bytes"]
-    for name, inline in _INLINE.items():
-        if args.get(name) == STANDARD_INPUT and inline in names:
-            del args[name]
-            args[inline] = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
-    return args
-
-
-__all__ = ["add_verbs", "command_line", "nearest", "run"]
+__all__ = ["UsageError", "run"]
