@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from toolbox.engines.diff.pairing import Pairing
-from toolbox.engines.diff.tree import FRAMES, Comparer, HasCheck, Object, Options, Place, Step
+from toolbox.engines.diff.tree import (
+    FRAMES,
+    Comparer,
+    HasCheck,
+    Object,
+    Options,
+    Place,
+    Step,
+    differing_keys,
+)
 from toolbox.engines.documents import lazy, nesting
 from toolbox.engines.documents.collection import paused
 from toolbox.engines.documents.document import Document
@@ -41,31 +50,24 @@ class _Writer:
 
     def values(self, a: Node, b: Node, at: Place) -> None:
         self._comparer.look()
-        if self._comparer.same(a, b):
-            return
-        kind = a.type
-        if kind == b.type == "object":
+        kind, other = a.type, b.type
+        if kind == other == "object":
             self._objects(a, b, at)
-        elif kind == b.type == "array":
+        elif kind == other == "array":
             olds, news = lazy.elements(a), lazy.elements(b)
             self._arrays(olds, news, self._comparer.pair(olds, news, at), at)
-        else:
+        elif not self._comparer.same(a, b):
             self.out.append(Operation("replace", at, b))
 
     def _objects(self, a: Node, b: Node, at: Place) -> None:
         olds, news = Object(a), Object(b)
-        keys = list(dict.fromkeys((*olds.values, *news.values)))
-        if self._comparer.options.sort_keys:
-            keys.sort()
-        plain = not a.doc.spellings and not b.doc.spellings
-        for key in keys:
-            old, new = olds.values.get(key), news.values.get(key)
+        for key in differing_keys(olds, news, sort=self._comparer.options.sort_keys):
             here = Step(at, key)
-            if new is None:
+            if key not in news.values:
                 self.out.append(Operation("remove", here))
-            elif old is None:
+            elif key not in olds.values:
                 self.out.append(Operation("add", here, news.node(key)))
-            elif not (plain and old == new):
+            else:
                 self.values(olds.node(key), news.node(key), here)
 
     def _arrays(self, olds: Elements, news: Elements, pairing: Pairing, at: Place) -> None:

@@ -121,10 +121,11 @@ def compact(doc: Document) -> Document:
 class Object:
     """The members of an object: slices that compare at native speed, and nodes where asked for."""
 
-    __slots__ = ("_base", "_doc", "_members", "values")
+    __slots__ = ("_base", "_doc", "_members", "spelled", "values")
 
     def __init__(self, node: Node) -> None:
         self._doc = node.doc
+        self.spelled = bool(node.doc.spellings)
         self._members: Members | None = None
         self.values: Mapping[str, object]
         kept = kept_of(node.doc)
@@ -146,6 +147,24 @@ class Object:
         assert isinstance(value, msgspec.Raw)
         start = address(value) - self._base
         return Node(self._doc, start, start + len(value))
+
+
+def differing_keys(olds: Object, news: Object, *, sort: bool) -> list[str]:
+    """The keys whose values are not the same bytes, or that one side lacks.
+
+    By key, or else in the order of the objects. Values that are spelled apart may still be equal;
+    so may be, in YAML, a number and a string of the same bytes, so that all its keys are given.
+    """
+    old, new = olds.values, news.values
+    if olds.spelled or news.spelled:
+        keys = list(old)
+    else:
+        get = new.get
+        keys = [key for key, value in old.items() if get(key) != value]
+    keys += [key for key in new if key not in old]
+    if sort:
+        keys.sort()
+    return keys
 
 
 class Comparer:
@@ -252,8 +271,10 @@ def compare(
     comparer = Comparer(options, deadline)
     found = Comparison(notes=comparer.notes)
     walk = _Walk(comparer, found, most)
-    with paused(), nesting.room(FRAMES):
-        walk.values(lazy.root(before), lazy.root(after), None, None, False)
+    roots = lazy.root(before), lazy.root(after)
+    if not comparer.same(*roots):
+        with paused(), nesting.room(FRAMES):
+            walk.values(*roots, None, None, False)
     return found
 
 
@@ -278,29 +299,22 @@ class _Walk:
         """What differs between two values at `at` in before and `to` in after."""
         comparer = self._comparer
         comparer.look()
-        if comparer.same(a, b):
-            return
-        kind = a.type
-        if kind == b.type == "object":
+        kind, other = a.type, b.type
+        if kind == other == "object":
             self._objects(a, b, at, to, shifted)
-        elif kind == b.type == "array":
+        elif kind == other == "array":
             self._arrays(a, b, at, to, shifted)
-        else:
+        elif not comparer.same(a, b):
             self._emit(Change("replace", at, a, b, to, shifted))
 
     def _objects(self, a: Node, b: Node, at: Place, to: Place, shifted: bool) -> None:
         olds, news = Object(a), Object(b)
-        keys = list(dict.fromkeys((*olds.values, *news.values)))
-        if self._comparer.options.sort_keys:
-            keys.sort()
-        plain = not a.doc.spellings and not b.doc.spellings
-        for key in keys:
-            old, new = olds.values.get(key), news.values.get(key)
-            if old is None:
+        for key in differing_keys(olds, news, sort=self._comparer.options.sort_keys):
+            if key not in olds.values:
                 self._emit(Change("add", Step(to, key), None, news.node(key)))
-            elif new is None:
+            elif key not in news.values:
                 self._emit(Change("remove", Step(at, key), olds.node(key), None))
-            elif not (plain and old == new):
+            else:
                 here = Step(at, key)
                 there = Step(to, key) if shifted else here
                 self.values(olds.node(key), news.node(key), here, there, shifted)
