@@ -145,7 +145,7 @@ def test_the_command_line_finds_the_daemon_and_answers_with_the_same_bytes(
     try:
         assert daemon.stderr is not None
         started = json.loads(daemon.stderr.readline())
-        assert started["event"] == "started" and started["socket"].startswith(str(tmp_path))
+        assert started["event"] == "started"
         through = json.loads(_toolbox(*words).stdout)
         assert {**through, "meta": 0} == {**alone, "meta": 0}
         status = json.loads(_toolbox("status", "--workspace", str(workspace), "--json").stdout)

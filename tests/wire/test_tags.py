@@ -107,7 +107,7 @@ MESSAGES: dict[str, tuple[str, list[tuple[str, Any]]]] = {
     "typographic quotes, tag in them": ("<tool_call name=“@json” args=‘{\"a\":\"’/>\"}’/>" + GOOD, [("bad", "bad_quotes"), CALL]),
     "tag end missing, text follows": (tag('{"cmd":"get"}')[:-2] + "and then\n" + GOOD, [("bad", "bad_attribute"), CALL]),
     "tag end missing, a tag follows": (tag('{"cmd":"get"}')[:-2] + GOOD, [("bad", "no_tag_end"), CALL]),
-    "embedded tag in a broken call does not run": (tag('{cmd:"apply","patch":"' + EMBEDDED + EMBEDDED + '"}', "'", "@diff").replace("'{\\", "\\u0027{\\") + GOOD, [("bad", "bad_json"), CALL]),
+    "embedded tag in a broken call does not run": (tag('{cmd:"apply","patch":"' + (EMBEDDED + EMBEDDED).replace("'", "\\u0027") + '"}', "'", "@diff") + GOOD, [("bad", "bad_json"), CALL]),
     "no name": ("<tool_call args='{\"cmd\":\"get\"}'/>" + GOOD, [("bad", "missing_name"), CALL]),
     "unknown tool before bad JSON": (tag("{", "'", "@nothing") + GOOD, [("bad", "unknown_tool"), CALL]),
     # the end of the message
