@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import stat
 import time
@@ -28,8 +27,6 @@ from sandbox.resolve import (
     beneath,
     openat2_works,
 )
-
-log = logging.getLogger("toolbox.sandbox")
 
 RelPath = NewType("RelPath", str)
 """A path relative to the root as its caller spelled it, without `.` and empty components; `.` is
@@ -368,7 +365,9 @@ class Root:
             replaced = True
         if replaced and not self._warned:
             self._warned = True
-            log.warning(
+            import logging
+
+            logging.getLogger("toolbox.sandbox").warning(
                 "the workspace's folder was moved or replaced; the one opened at start serves on"
             )
         return replaced

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import os
 from typing import TYPE_CHECKING, Final
@@ -71,6 +70,8 @@ def nearest(name: str, names: list[str]) -> list[str]:
     lowered: dict[str, str] = {}
     for one in names:
         lowered.setdefault(one.casefold(), one)
+    import difflib
+
     close = difflib.get_close_matches(folded, list(lowered), SUGGESTIONS, _SIMILARITY)
     found += [lowered[one] for one in close]
     return list(dict.fromkeys(found))[:SUGGESTIONS]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from toolbox.version import __version__
 
+TYPE_CHECKING = False  # typing's own would import typing
 if TYPE_CHECKING:
+    from typing import Any
+
     from toolbox.api import AsyncClient, Client, NoDaemon, Reply, Toolbox
 
 __all__ = ["AsyncClient", "Client", "NoDaemon", "Reply", "Toolbox", "__version__"]

@@ -6,10 +6,8 @@ verb is first looked at, never during a call.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -29,8 +27,7 @@ MAX_BYTES_LEAST = 200
 _PREVIEW_CHARACTERS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """One argument, as doors and the checker see it."""
 
     name: str
@@ -75,8 +72,7 @@ class Field:
         return f" of at most {self.maximum}" if self.maximum is not None else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(msgspec.Struct, frozen=True):
     """Arguments that fit, with what was adjusted."""
 
     args: Args
@@ -299,6 +295,8 @@ def _nearest(name: str, known: Mapping[str, Any] | list[str]) -> str:
 
 def nearest(name: str, known: list[str]) -> str | None:
     """The known name most like the given one, or None where none is near."""
+    import difflib
+
     folded = {k.casefold(): k for k in known}
     found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return folded[found[0]] if found else None

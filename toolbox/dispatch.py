@@ -7,10 +7,7 @@ with that id.
 from __future__ import annotations
 
 import json
-import logging
-import secrets
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -28,7 +25,8 @@ if TYPE_CHECKING:
     from sandbox.root import Root
     from toolbox.store import DocumentStore
 
-log = logging.getLogger("toolbox.dispatch")
+RECURSION_LEVELS: Final = limits.NESTING_LEVELS * 3 + 500
+"""Python's own limit, above the nesting limit of documents, so that ours is the one that speaks."""
 
 UNCAPPED: Final = 0
 """A door's cap: output is whole unless the call says `max_bytes`."""
@@ -50,8 +48,7 @@ class Call(msgspec.Struct, frozen=True, array_like=True):
     """What the reply must say of how the call was understood."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallContext:
+class CallContext(msgspec.Struct, frozen=True):
     """What a verb may use besides its arguments (`toolbox.verb.Context`)."""
 
     root: Root
@@ -124,7 +121,11 @@ def failure(op: str, exc: BaseException, started: float | None = None) -> Reply:
     elif isinstance(exc, ToolboxError | SandboxError):
         code = exc.code
     else:
+        import logging
+        import secrets
+
         ident = secrets.token_hex(4)
+        log = logging.getLogger("toolbox.dispatch")
         log.error("internal fault %s in %s", ident, op, exc_info=exc)
         exc = Internal(
             f"a fault of the toolbox itself, logged as {ident}",

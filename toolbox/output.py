@@ -6,7 +6,6 @@ the rest. The cap holds for the reply's text and for its result, each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -66,8 +65,7 @@ class Reply(msgspec.Struct, frozen=True, array_like=True):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(msgspec.Struct, frozen=True):
     """An answer cut to its cap."""
 
     text: str
@@ -84,14 +82,14 @@ def fit(answer: Answer, cap_bytes: int | None, notes: tuple[str, ...] = ()) -> F
     total = have if answer.total is None else answer.total
     text = _compose(answer, have, total, notes)
     result = encode(answer.result(have))
-    if cap_bytes is None or (_size(text) <= cap_bytes and len(result) <= cap_bytes):
+    if cap_bytes is None or (size_bytes(text) <= cap_bytes and len(result) <= cap_bytes):
         return Fitted(text, result, answer.truncated or have < total, answer.hint)
 
     sizes = [len(row.encode()) + 1 for row in rows]
 
     def fits(n: int) -> tuple[str, bytes] | None:
         text = _compose(answer, n, total, notes)
-        if _size(text) > cap_bytes:
+        if size_bytes(text) > cap_bytes:
             return None
         result = encode(answer.result(n))
         return (text, result) if len(result) <= cap_bytes else None
@@ -113,7 +111,7 @@ def fit(answer: Answer, cap_bytes: int | None, notes: tuple[str, ...] = ()) -> F
     if best is None or (best[0] == 0 and total):
         if answer.oversize is not None:
             told = "".join(f"\nnote: {note}" for note in notes)
-            text, struct = answer.oversize(max(cap_bytes - _size(told), 0))
+            text, struct = answer.oversize(max(cap_bytes - size_bytes(told), 0))
             return Fitted(
                 _clip(text + told, cap_bytes), encode(struct), True, answer.more(0) or answer.hint
             )
@@ -150,7 +148,8 @@ def number(n: int) -> str:
     return f"{n:,}".replace(",", " ")
 
 
-def _size(text: str) -> int:
+def size_bytes(text: str) -> int:
+    """A text's length in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 

@@ -13,9 +13,11 @@ from toolbox.registry import all_verbs
 
 LAZY: Final[tuple[str, ...]] = (
     "difflib",
+    "logging",
     "msgspec.json",
     "orjson",
     "re2",
+    "secrets",
     "yaml",
     "ruamel.yaml",
     "jsonschema",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from sandbox.errors import SandboxError
 from sandbox.reader import read_open
@@ -28,8 +29,7 @@ REREAD_USES: Final = 2
 Key = tuple["Stamp | bytes", str, Doc]
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(msgspec.Struct):
     document: Document
     path: RelPath | None
     """None for a text."""
@@ -149,9 +149,7 @@ class DocumentStore:
         entry = self._kept.get(key)
         if entry is not None:
             return self._use(key, entry)
-        document = open_document(
-            source, None, doc, chain=chain, indexed=indexed, deadline=deadline
-        )
+        document = open_document(source, None, doc, chain=chain, indexed=indexed, deadline=deadline)
         own = 0 if document.text is source else len(source)
         self._keep(key, _Entry(document, None, None, kept_bytes(document) + own))
         texts = [k for k, e in self._kept.items() if e.path is None]

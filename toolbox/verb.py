@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -33,8 +32,7 @@ def _nothing(shown: int) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a verb answers, before `toolbox.output` cuts it to the call's cap.
 
     The reply's text is `head(n)`, the first n of `rows`, `tail`, then `notes`, a line each; its
@@ -68,8 +66,7 @@ class Answer:
     """True when a kept document answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(msgspec.Struct, frozen=True):
     """A moment in monotonic seconds; engine loops look at it every few thousand steps."""
 
     at: float
@@ -106,15 +103,14 @@ class Context(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(msgspec.Struct, frozen=True):
     """A worked example: it runs as a test, prints in the docs, and goes through every door."""
 
     about: str
     args: Mapping[str, Any]
     shows: str
     """Text that the reply's text (or, when it fails, its message) contains."""
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The workspace the example runs in."""
     fails: str | None = None
     """The error code, where the example shows a failure."""
@@ -127,8 +123,7 @@ def _never(args: Mapping[str, Any]) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Verb(Generic[ArgsT]):
+class Verb(msgspec.Struct, Generic[ArgsT], frozen=True):
     """One operation of a tool."""
 
     tool: str

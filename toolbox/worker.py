@@ -12,8 +12,7 @@ import msgspec
 
 from sandbox.frames import FrameReader, send_frame
 from sandbox.root import Root
-from toolbox import limits
-from toolbox.dispatch import Call, run
+from toolbox.dispatch import RECURSION_LEVELS, Call, run
 from toolbox.output import Reply
 from toolbox.store import DocumentStore
 
@@ -22,9 +21,6 @@ REQUEST_BYTES: Final = 64 * 1024 * 1024
 
 REPLY_BYTES: Final = 512 * 1024 * 1024
 """A reply frame: a 20 MiB document pretty-printed without a cap grows several times."""
-
-RECURSION_LEVELS: Final = limits.NESTING_LEVELS * 3 + 500
-"""Python's own limit, above the nesting limit of documents, so that ours is the one that speaks."""
 
 
 class Drop(msgspec.Struct, frozen=True, array_like=True, tag="drop"):

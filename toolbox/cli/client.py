@@ -136,9 +136,8 @@ def answer_alone(workspace: str, tool: str, verb: str, args: bytes) -> bytes:
     """The envelope made in this process: same resolver, same engines, no workers."""
     from sandbox.errors import SandboxError
     from sandbox.root import Root
-    from toolbox.dispatch import UNCAPPED, Call, failure, run
+    from toolbox.dispatch import RECURSION_LEVELS, UNCAPPED, Call, failure, run
     from toolbox.store import DocumentStore
-    from toolbox.worker import RECURSION_LEVELS
 
     sys.setrecursionlimit(RECURSION_LEVELS)
     call = Call(tool, verb, args, UNCAPPED, ALONE_SECONDS)

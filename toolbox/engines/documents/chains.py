@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -15,8 +14,7 @@ KEYS_AT_ONCE: Final = 24
 _CHAINS_KEPT: Final = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What one pass over a text, from its root value, found at the end of some keys."""
 
     keys: tuple[str, ...]
@@ -27,8 +25,7 @@ class Found:
     """True where an object on the way, the last value's parents, was met more than once."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
+class _Chain(msgspec.Struct, frozen=True):
     decoder: msgspec.json.Decoder[Any]
     met: list[int]
     """How often the object of each level was met in the last decode."""
@@ -85,9 +82,7 @@ def decode(text: bytes | memoryview, keys: tuple[str, ...], indexed: bool) -> Fo
         if value is UNSET:
             return Found(keys, indexed, None, max(chain.met, default=0) > 1)
         value = value.f
-    return Found(
-        keys, indexed, None if value is UNSET else value, max(chain.met, default=0) > 1
-    )
+    return Found(keys, indexed, None if value is UNSET else value, max(chain.met, default=0) > 1)
 
 
 @lru_cache(maxsize=_CHAINS_KEPT)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
 from typing import Final
 
-from toolbox.engines.documents.causes import explain
+import msgspec
+
 from toolbox.engines.documents.positions import BOM, locate, show_character, snippet
-from toolbox.engines.documents.scan import find_fault
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct, frozen=True):
     """The first fault of a text that is not JSON."""
 
     line: int
@@ -75,6 +73,10 @@ def diagnose(source: bytes) -> Diagnosis | None:
     except UnicodeDecodeError as error:
         broken = error
     end = broken.start if broken else len(source)
+    # Only for a fault: their patterns take longer to compile than most documents to read.
+    from toolbox.engines.documents.causes import explain
+    from toolbox.engines.documents.scan import find_fault
+
     fault = find_fault(source, start, end)
     if broken and (fault is None or fault.offset >= end or fault.expected == "quote"):
         return _bad_utf8(source, broken)

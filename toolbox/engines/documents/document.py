@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 Format = Literal["json", "jsonl", "yaml"]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a value stands in its source: 1-based line, and [start, end) in bytes."""
 
     line: int
@@ -19,8 +19,7 @@ class Place:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class SourceMap:
+class SourceMap(msgspec.Struct, frozen=True):
     """Places for JSON text that was made from another format (YAML, JSON Lines).
 
     The arrays run side by side, sorted by `text_starts`: the offset in the JSON text at which a
@@ -43,8 +42,7 @@ class SourceMap:
         return Place(self.lines[k], self.source_starts[k], self.source_ends[k])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Document:
+class Document(msgspec.Struct, frozen=True, eq=False):
     """One opened document.
 
     `text` is valid UTF-8 JSON without a byte order mark, nested no deeper than the limit. For JSON
@@ -64,7 +62,7 @@ class Document:
     """True where the text has lone surrogate escapes, which only the slower reader accepts."""
     notes: tuple[str, ...] = ()
     """What every reply from this document says: 1 of N documents, a byte order mark …"""
-    kept: dict[str, object] = field(default_factory=dict)
+    kept: dict[str, object] = msgspec.field(default_factory=dict)
     """What engines keep beside the document between calls (an index, compiled structs)."""
 
     def place(self, start: int, end: int) -> Place:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -27,8 +26,7 @@ INDEX_FROM_BYTES: Final = 16 * 1024
 """Containers from this size on keep their index between calls."""
 
 
-@dataclass(slots=True)
-class Kept:
+class Kept(msgspec.Struct):
     """What is kept beside a document between calls."""
 
     text: bytes
@@ -36,7 +34,7 @@ class Kept:
     view: memoryview
     base: int
     shadow: Shadow | None
-    indexes: OrderedDict[int, Elements | Members] = field(default_factory=OrderedDict)
+    indexes: OrderedDict[int, Elements | Members] = msgspec.field(default_factory=OrderedDict)
     most_bytes: int = 0
 
     @property

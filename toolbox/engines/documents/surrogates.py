@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 _UNITS: Final = re.compile(
     rb"\\(?:u([dD][89abAB][0-9a-fA-F]{2})(\\u[dD][c-fC-F][0-9a-fA-F]{2})?"
@@ -27,8 +28,7 @@ begin, its UTF-8."""
 _HINT: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-@dataclass(frozen=True, slots=True)
-class Shadow:
+class Shadow(msgspec.Struct, frozen=True):
     """The text that decoders may read, and how its private-use characters lead back."""
 
     text: bytes
@@ -42,9 +42,7 @@ class Shadow:
         low, high = self.base, self.base + 0x800
         if not any(low <= ord(c) < high for c in text):
             return text
-        return "".join(
-            chr(ord(c) - low + 0xD800) if low <= ord(c) < high else c for c in text
-        )
+        return "".join(chr(ord(c) - low + 0xD800) if low <= ord(c) < high else c for c in text)
 
     def hide(self, text: str) -> str:
         """A string as decoders read it from the shadow."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from toolbox.engines.documents.document import Document
 from toolbox.engines.documents.nodes import Node
@@ -20,8 +21,7 @@ _KEPT: Final = "found"
 """Key of `Document.kept`: path → steps, [start, end) and warnings of single values."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What stands at a path."""
 
     matches: Sequence[Match]

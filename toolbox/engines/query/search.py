@@ -9,7 +9,6 @@ from toolbox.engines.documents import lazy
 from toolbox.engines.documents.chains import KEYS_AT_ONCE
 from toolbox.engines.documents.document import Document
 from toolbox.engines.documents.nodes import Node
-from toolbox.engines.query.misses import Miss, no_path
 from toolbox.engines.query.paths import Index, Key, Segment, Star, Step, format_steps, is_digits
 from toolbox.errors import NoPath
 
@@ -201,4 +200,6 @@ class Search:
 
     def miss(self, node: Node, steps: tuple[Step, ...], at: int) -> NoPath:
         """The error for a path that stops at a value, before a segment."""
+        from toolbox.engines.query.misses import Miss, no_path  # only for a miss
+
         return no_path(Miss(node, steps, self.segments, at, self.missing))
