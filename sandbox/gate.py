@@ -44,6 +44,7 @@ __all__ = [
     "Refusal",
     "SocketPathTooLong",
     "UnsafePlace",
+    "adopt",
     "allowed_host",
     "allowed_origin",
     "bind",
@@ -53,6 +54,7 @@ __all__ = [
     "check_token",
     "connect",
     "default_socket_path",
+    "handed_over",
     "is_loopback",
     "may_speak",
     "peer",
@@ -61,6 +63,9 @@ __all__ = [
 ]
 
 _PID_BYTES: Final = 32
+_FIRST_HANDED_FD: Final = 3
+"""SD_LISTEN_FDS_START of sd_listen_fds(3)."""
+
 _LOCK_SUFFIX: Final = ".lock"
 _FLOCK: Final = struct.Struct("hhqqi4x")
 """struct flock of 64-bit Linux: type, whence, start, length, pid."""
@@ -79,14 +84,25 @@ class SocketPathTooLong(GateError):
 
 
 class GateSocket:
-    """A bound socket, not yet listening, and the lock that makes it the only one of its path."""
+    """A bound socket and the lock that makes it the only one of its path.
 
-    def __init__(self, sock: socket.socket, path: str, folder_fd: int, lock_fd: int) -> None:
+    adopted: it came from a service manager, which goes on listening: its name stays at the end.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        path: str,
+        folder_fd: int,
+        lock_fd: int,
+        *,
+        adopted: bool = False,
+    ) -> None:
         self.socket = sock
         self.path = path
         self._folder_fd = folder_fd
         self._lock_fd = lock_fd
-        self._identity = _identity(folder_fd, os.path.basename(path))
+        self._identity = None if adopted else _identity(folder_fd, os.path.basename(path))
 
     def close(self) -> None:
         """Remove the socket if it is still the one that was bound, then let go of the lock.
@@ -136,6 +152,76 @@ def bind(path: str) -> GateSocket:
         except BaseException:
             os.close(lock_fd)
             raise
+    except BaseException:
+        os.close(folder_fd)
+        raise
+
+
+def handed_over() -> tuple[int, ...]:
+    """Descriptors that a service manager opened for this process, by sd_listen_fds(3).
+
+    They are close-on-exec from here on, and the variables that tell of them are removed. Raises
+    GateError where a descriptor is told of and is not there.
+    """
+    pid = os.environ.pop("LISTEN_PID", "")
+    count = os.environ.pop("LISTEN_FDS", "")
+    for name in ("LISTEN_FDNAMES", "LISTEN_PIDFDID"):
+        os.environ.pop(name, None)
+    if pid != str(os.getpid()) or not count.isdigit():
+        return ()
+    fds = []
+    for fd in range(_FIRST_HANDED_FD, _FIRST_HANDED_FD + int(count)):
+        try:
+            os.set_inheritable(fd, False)
+        except OSError as exc:
+            raise GateError(f"expected LISTEN_FDS={count} descriptors, got none at {fd}") from exc
+        fds.append(fd)
+    return tuple(fds)
+
+
+def adopt(fds: tuple[int, ...]) -> GateSocket:
+    """The listening socket that a service manager handed over, held to the rules of `bind`.
+
+    Raises GateError where it is not one listening Unix stream socket with a path, UnsafePlace
+    where others could use or swap it, AlreadyRunning.
+    """
+    if len(fds) != 1:
+        raise GateError(f"expected one socket from the service manager, got {len(fds)}")
+    try:
+        sock = socket.socket(fileno=fds[0])
+    except OSError as exc:
+        raise GateError(f"expected a socket at descriptor {fds[0]}, got: {exc.strerror}") from exc
+    try:
+        return _adopt(sock)
+    except BaseException:
+        sock.close()
+        raise
+
+
+def _adopt(sock: socket.socket) -> GateSocket:
+    place = sock.getsockname()
+    if (
+        sock.family != socket.AF_UNIX
+        or sock.type != socket.SOCK_STREAM
+        or not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        or not isinstance(place, str)
+        or not os.path.isabs(place)
+    ):
+        raise GateError(
+            "expected a listening Unix stream socket with a path from the service manager; "
+            "in its unit: ListenStream=/an/absolute/path, Accept=no"
+        )
+    folder, name = os.path.split(place)
+    folder_fd = _open_folder(folder)
+    try:
+        entry = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
+        mode = stat.S_IMODE(entry.st_mode)
+        if not stat.S_ISSOCK(entry.st_mode) or entry.st_uid != os.geteuid() or mode & 0o077:
+            raise UnsafePlace(
+                f"expected a socket of this user's own with mode 0600, got mode {mode:04o} of uid "
+                f"{entry.st_uid}: {place}; in its unit: SocketMode=0600"
+            )
+        return GateSocket(sock, place, folder_fd, _lock(folder_fd, name, place), adopted=True)
     except BaseException:
         os.close(folder_fd)
         raise

@@ -35,6 +35,7 @@ OPENERS = {
     ("toolbox/cli/out.py", "open"): "/dev/null, for a reader that went away",
     ("toolbox/daemon/http.py", "open"): "the token file that the operator names",
     ("toolbox/reference.py", "open"): "the project's own pages",
+    ("toolbox/daemon/units.py", "open"): "the service manager's units of the person who asks for them",
     ("toolbox/daemon/runtime.py", "fdopen"): "standard input and output",
 }
 """Places outside `sandbox/` that open something, and why each may."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 from typing import Any, Final
 
@@ -169,6 +170,15 @@ def _serve_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cross-mounts", action="store_true", help="allow mounts below the workspace"
     )
+    parser.add_argument(
+        "--write-units",
+        nargs="?",
+        const="",
+        default=None,
+        metavar="DIR",
+        help="write systemd user units for this workspace, start nothing "
+        "(default: ~/.config/systemd/user)",
+    )
 
 
 def run(command: str, options: argparse.Namespace) -> int:
@@ -200,6 +210,8 @@ def _serve(options: argparse.Namespace) -> int:
     from sandbox.errors import SandboxError
     from toolbox.daemon.lifecycle import Settings, serve
 
+    if options.write_units is not None:
+        return _write_units(options.workspace, options.write_units)
     if not options.stdio and options.socket is None and not options.http:
         return _fail("serve: name at least one door: --stdio, --socket or --http HOST:PORT")
     http = None
@@ -232,6 +244,23 @@ def _serve(options: argparse.Namespace) -> int:
         )
     except SandboxError as exc:
         return _fail(f"{exc.code}: {exc.message}")
+
+
+def _write_units(workspace: str, folder: str) -> int:
+    from toolbox.daemon import units
+
+    if not os.path.isdir(workspace):
+        return _fail(f"--workspace: expected a folder, got {workspace!r}")
+    command = os.path.abspath(shutil.which(sys.argv[0]) or sys.argv[0])
+    try:
+        paths = units.write_units(workspace, command, folder or units.default_folder())
+    except OSError as exc:
+        return _fail(f"--write-units: {exc.filename}: {exc.strerror}")
+    for path in paths:
+        print(f"wrote {path}")
+    name = os.path.basename(paths[0])
+    print(f"start it: systemctl --user daemon-reload && systemctl --user enable --now {name}")
+    return DONE
 
 
 def _call(options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from sandbox.zygote import Zygote
@@ -31,6 +31,8 @@ class Settings:
     framing: Framing = "tags"
     socket_path: str | None = None
     """Where the Unix socket goes; empty for the workspace's usual place, None for no socket."""
+    handed_fds: tuple[int, ...] = ()
+    """Descriptors of a socket that a service manager already listens on; it is used instead."""
     http: tuple[str, int] | None = None
     token_file: str | None = None
     no_token: bool = False
@@ -81,6 +83,8 @@ def fork_zygote(settings: Settings, root: Root) -> Zygote:
         serve(channel, root, settings.kept_bytes // settings.workers)
 
     def preload() -> None:
+        for fd in settings.handed_fds:
+            os.close(fd)
         import sandbox.confine
         import sandbox.frames  # noqa: F401
         from toolbox.worker import preload as import_engines
@@ -92,8 +96,14 @@ def fork_zygote(settings: Settings, root: Root) -> Zygote:
 
 def serve(settings: Settings) -> int:
     """Run the daemon until it is stopped; the exit status."""
+    from sandbox import gate
     from sandbox.root import Root
 
+    try:
+        settings = replace(settings, handed_fds=gate.handed_over())
+    except gate.GateError as exc:
+        print(f"toolbox: serve: {exc}", file=sys.stderr)
+        return 2
     root = Root.open(settings.workspace, cross_mounts=settings.cross_mounts)
     zygote = fork_zygote(settings, root)
 

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import stat
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,9 @@ from toolbox.version import __version__
 if TYPE_CHECKING:
     from sandbox.root import Root
     from sandbox.zygote import Zygote
+
+_KEEP_THE_NAME: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+"""From Python 3.13 on a server would remove the socket's name; that is the gate's to decide."""
 
 NAMED_CLIENTS = 64
 """Client names whose place in the queue is remembered."""
@@ -62,7 +66,7 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop, signal.Signals(number).name)
         self.service.failed.add_done_callback(lambda f: self.stop("failed"))
-        if self.settings.socket_path is not None:
+        if self.settings.socket_path is not None or self.settings.handed_fds:
             try:
                 self._open_socket(self.settings.socket_path)
             except (gate.GateError, OSError) as exc:
@@ -72,7 +76,9 @@ class Daemon:
         self.service.start(recover=self.root.exists(os.fsdecode(FOLDER)))
         self.watch.start()
         if self._gate is not None:
-            server = await loop.create_unix_server(self._door, sock=self._gate.socket)
+            server = await loop.create_unix_server(
+                self._door, sock=self._gate.socket, **_KEEP_THE_NAME
+            )
             self._closers.append(server.close)
         if self.settings.http is not None:
             from toolbox.daemon.http import HttpDoor
@@ -161,9 +167,12 @@ class Daemon:
 
     # -- the socket ------------------------------------------------------------------------------
 
-    def _open_socket(self, path: str) -> None:
-        self._gate = gate.bind(path or gate.default_socket_path(self.workspace))
-        self._gate.socket.listen(128)
+    def _open_socket(self, path: str | None) -> None:
+        if self.settings.handed_fds:
+            self._gate = gate.adopt(self.settings.handed_fds)
+        else:
+            self._gate = gate.bind(path or gate.default_socket_path(self.workspace))
+            self._gate.socket.listen(128)
         self._gate.socket.setblocking(False)
 
     def _door(self) -> asyncio.Protocol:

@@ -270,7 +270,7 @@ _toolbox() {
         --workspace) kind=folder ;;
         esac ;;
     'serve ')
-        flags='--help --workspace --stdio --format --socket --http --token-file --no-token --workers --deadline --kept-mib --confine --idle --quiet --warm-mcp --cross-mounts'
+        flags='--help --workspace --stdio --format --socket --http --token-file --no-token --workers --deadline --kept-mib --confine --idle --quiet --warm-mcp --cross-mounts --write-units'
         case $prev in
         --workspace) kind=folder ;;
         --format) values='tags jsonl' ;;
@@ -282,6 +282,7 @@ _toolbox() {
         --kept-mib) kind=value ;;
         --confine) values='require warn off' ;;
         --idle) kind=value ;;
+        --write-units) kind=folder ;;
         esac ;;
     'mcp ')
         flags='--help --workspace --tools --confine'

@@ -323,6 +323,7 @@ complete -c toolbox -n 'test (commandline -opc)[2] = serve 2>/dev/null' -l idle 
 complete -c toolbox -n 'test (commandline -opc)[2] = serve 2>/dev/null' -l quiet -d 'log starts, stops and faults, not each call'
 complete -c toolbox -n 'test (commandline -opc)[2] = serve 2>/dev/null' -l warm-mcp -d 'import what MCP needs at the start'
 complete -c toolbox -n 'test (commandline -opc)[2] = serve 2>/dev/null' -l cross-mounts -d 'allow mounts below the workspace'
+complete -c toolbox -n 'test (commandline -opc)[2] = serve 2>/dev/null' -l write-units -x -a '(__fish_complete_directories)' -d 'write systemd user units for this workspace, start nothing (default: ~/.config/systemd/user)'
 complete -c toolbox -n 'test (commandline -opc)[2] = mcp 2>/dev/null' -l help -d 'show this help message and exit'
 complete -c toolbox -n 'test (commandline -opc)[2] = mcp 2>/dev/null' -l workspace -x -a '(__fish_complete_directories)' -d 'the workspace\'s folder (default: this one)'
 complete -c toolbox -n 'test (commandline -opc)[2] = mcp 2>/dev/null' -l tools -x -a 'tools verbs' -d 'three tools, or one for each verb (default: tools)'
