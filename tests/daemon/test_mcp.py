@@ -149,5 +149,7 @@ def test_a_long_answer_is_cut_to_what_the_client_shows(tmp_path: pathlib.Path, w
     from toolbox.wire.mcp import cap_for
 
     assert cap_for("Visual Studio Code") == 8_000
-    assert cap_for("codex-mcp-client") == 10_000
+    assert cap_for("codex-mcp-client") == 11_500
+    assert cap_for("codex-mcp-client", "revisions") == 4_600
+    assert cap_for("gemini-cli-mcp-client") is None
     assert cap_for("something else") is None

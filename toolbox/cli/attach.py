@@ -45,6 +45,14 @@ def _typed(command: list[str]) -> dict[str, Any]:
     return {"type": "stdio", **_stdio(command)}
 
 
+def _codex(command: list[str]) -> dict[str, Any]:
+    """Codex waits 1 s for a server that is not required, and a first turn then goes without its
+    tools; a daemon that has to be started takes longer. It also hands a server few variables: with
+    XDG_RUNTIME_DIR it finds the daemon that other clients share. (Codex 0.171)"""
+    more = {"env_vars": ["XDG_RUNTIME_DIR"], "required": True, "startup_timeout_sec": 30}
+    return {**_stdio(command), **more}
+
+
 def _local(command: list[str]) -> dict[str, Any]:
     return {"type": "local", "command": command, "enabled": True}
 
@@ -52,7 +60,7 @@ def _local(command: list[str]) -> dict[str, Any]:
 CLIENTS: Final = {
     "claude-code": ClientFile(".mcp.json", ("mcpServers", NAME), _typed),
     "codex": ClientFile(
-        ".codex/config.toml", ("mcp_servers", NAME), _stdio, toml=True,
+        ".codex/config.toml", ("mcp_servers", NAME), _codex, toml=True,
         note="Codex reads a project's own configuration only where the project is trusted",
     ),
     "gemini": ClientFile(".gemini/settings.json", ("mcpServers", NAME), _stdio),
@@ -117,6 +125,8 @@ def _set_table(text: str, name: str, entry: dict[str, Any]) -> str:
 def _toml(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, bool | int):
+        return str(value).lower()
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

@@ -6,6 +6,7 @@ It imports neither the SDK nor an engine: what an agent waits for at its start i
 from __future__ import annotations
 
 import os
+import select
 import selectors
 import socket
 import subprocess
@@ -41,36 +42,42 @@ def _connect(workspace: str, first: str) -> socket.socket | None:
 
 
 def _start(workspace: str, confine: str) -> str | None:
-    """Start a daemon of its own session; why it did not come up, or None."""
+    """Start a daemon that is nobody's child; why it did not come up, or None.
+
+    Agents end the whole tree below a server that they started (opencode does), and other agents
+    use this daemon too: so it is started by a process between, which ends at once.
+    """
     from sandbox.gate import default_socket_path
 
     path = default_socket_path(os.path.realpath(workspace))
     log = _open_log(path + ".log")
+    ended, held = os.pipe()
     try:
-        daemon = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "toolbox",
-                "serve",
-                "--workspace",
-                workspace,
-                "--socket",
-                "--idle",
-                str(IDLE_SECONDS),
-                "--warm-mcp",
-                "--quiet",
-                "--confine",
-                confine,
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            start_new_session=True,
-        )
-        return _wait(daemon, path, log)
+        between = os.fork()
+        if between == 0:
+            try:
+                _spawn(workspace, confine, held, log)
+            finally:
+                os._exit(0)
+        os.close(held)
+        os.waitpid(between, 0)
+        return _wait(ended, path, log)
     finally:
+        os.close(ended)
         os.close(log)
+
+
+def _spawn(workspace: str, confine: str, held: int, log: int) -> None:
+    """The daemon's own process; it holds a pipe's end as standard output while it lives."""
+    words = ["serve", "--workspace", workspace, "--socket", "--idle", str(IDLE_SECONDS)]
+    words += ["--warm-mcp", "--quiet", "--confine", confine]
+    subprocess.Popen(
+        [sys.executable, "-m", "toolbox", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=held,
+        stderr=log,
+        start_new_session=True,
+    )
 
 
 def _open_log(path: str) -> int:
@@ -80,8 +87,8 @@ def _open_log(path: str) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _wait(daemon: subprocess.Popen[bytes], path: str, log: int) -> str | None:
-    """Until the socket answers: None; or why it will not."""
+def _wait(ended: int, path: str, log: int) -> str | None:
+    """Until the socket answers: None; or why it will not. `ended` is readable once it is over."""
     give_up = time.monotonic() + START_SECONDS
     while time.monotonic() < give_up:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -90,13 +97,12 @@ def _wait(daemon: subprocess.Popen[bytes], path: str, log: int) -> str | None:
                 return None
             except OSError:
                 pass
-        if daemon.poll() is not None:
+        if select.select([ended], [], [], 0.01)[0]:
             # Another bridge may have won the race; then its daemon answers now.
             if _alive(path):
                 return None
             said = os.pread(log, CHUNK_BYTES, 0).decode("utf-8", "replace").strip().splitlines()
-            return said[-1] if said else f"exit status {daemon.returncode}"
-        time.sleep(0.01)
+            return said[-1] if said else "it ended without a word"
     return f"its socket did not open within {START_SECONDS:g} s"
 
 

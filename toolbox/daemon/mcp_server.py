@@ -57,12 +57,12 @@ def build(daemon: Daemon, shape: projection.Shape, name: str) -> Server[Any]:
         try:
             tool, cmd, values = projection.resolve(params.name, params.arguments, shape)
         except ToolboxError as exc:
-            return _result(failure("mcp", exc), "")
+            return _result(failure("mcp", exc), "", client_name)
         call = Call(
             tool,
             cmd,
             json.dumps(values, ensure_ascii=False).encode("utf-8", "surrogatepass"),
-            projection.cap_for(client_name),
+            projection.cap_for(client_name, cmd),
             daemon.service.seconds,
         )
         future = daemon.service.submit(client, call)
@@ -71,7 +71,7 @@ def build(daemon: Daemon, shape: projection.Shape, name: str) -> Server[Any]:
         except asyncio.CancelledError:
             daemon.service.cancel(future)
             raise
-        return _result(reply, cmd)
+        return _result(reply, cmd, client_name)
 
     return Server(
         "toolbox",
@@ -110,9 +110,12 @@ def _tool(spec: projection.ToolSpec) -> types.Tool:
     )
 
 
-def _result(reply: Reply, cmd: str) -> types.CallToolResult:
+def _result(reply: Reply, cmd: str, client_name: str) -> types.CallToolResult:
     """One text block; `revisions` also as structured content, the same envelope in both."""
-    text, structured = reply.text, None
+    text = reply.text
+    structured: dict[str, Any] | None = None
+    if reply.ok and projection.reads_json(client_name):
+        structured = {}
     if cmd == "revisions":
         envelope = reply.envelope()
         text, structured = envelope.decode(), msgspec.json.decode(envelope)

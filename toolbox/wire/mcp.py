@@ -23,12 +23,27 @@ Shape = Literal["tools", "verbs"]
 CLIENT_CAPS_BYTES: Final[tuple[tuple[str, int], ...]] = (
     ("visual studio code", 8_000),
     ("vscode", 8_000),
-    ("codex", 10_000),
+    ("codex", 11_500),
     ("claude-code", 24_000),
 )
-"""What a client shows whole, by a part of the name it gives: VS Code cuts past 8 KB, Codex near
-12 KB (about 10 000 bytes of text beside its own frame), Claude Code warns at 10 000 tokens. Others
-(opencode cuts at 50 KB) show a verb's own cap whole."""
+"""What a client shows whole, by a part of the name it gives.
+
+- VS Code moves more than 8 KB out of the answer, by its own documentation; not tried.
+- Codex (`codex-mcp-client`): 0.171.0 cuts the middle out of what is longer than 12 000 bytes, its
+  own two lines before the text counted (36 bytes). Measured with a stand-in model, for a model that
+  Codex has no entry for; for those it knows it takes more.
+- Claude Code warns at 10 000 tokens, by its own documentation: 24 000 bytes of JSON; not tried.
+- Gemini CLI (`gemini-cli-mcp-client`) 0.61.0 keeps 40 000 characters and opencode (`opencode`)
+  1.18.33 50 KB: more than any verb's own cap, and whole in the same measurement.
+"""
+
+JSON_READERS: Final = ("gemini-cli",)
+"""Clients that read a text which is JSON a second time, as structured content, and fail where that
+is no object: to Gemini CLI (0.61.0) `1.10` is an error. One that has structured content already is
+left alone, so these get an empty one; the model is shown the text."""
+
+ENVELOPE_SHARE: Final = 0.4
+"""An envelope carries the answer twice, as `result` and, escaped, as `text`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +58,20 @@ class ToolSpec:
     structured: bool = False
 
 
-def cap_for(client_name: str) -> int | None:
-    """The output cap for a client that gives this name; None for each verb's own."""
+def cap_for(client_name: str, cmd: str = "") -> int | None:
+    """The output cap for a client that gives this name; None for each verb's own.
+
+    Lower for `revisions`, whose text is the envelope.
+    """
     name = client_name.lower()
-    return next((cap for part, cap in CLIENT_CAPS_BYTES if part in name), None)
+    cap = next((cap for part, cap in CLIENT_CAPS_BYTES if part in name), None)
+    return int(cap * ENVELOPE_SHARE) if cap is not None and cmd == "revisions" else cap
+
+
+def reads_json(client_name: str) -> bool:
+    """Whether a client takes a text that is JSON for structured content."""
+    name = client_name.lower()
+    return any(part in name for part in JSON_READERS)
 
 
 def tools(shape: Shape) -> list[ToolSpec]:
