@@ -169,6 +169,10 @@ def check(verb: Verb[Any], given: Mapping[str, Any]) -> Checked:
     for given_name, value in given.items():
         name = given_name if given_name in known else _snake(given_name)
         if name == MAX_BYTES and not verb.own_max_bytes:
+            if value is None:
+                continue
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)
             if type(value) is not int or value < MAX_BYTES_LEAST:
                 wrong(
                     name,
@@ -335,7 +339,10 @@ def _schema(field: Field) -> dict[str, Any]:
             case "choice":
                 forms.append({"enum": list(field.choices)})
             case "list":
-                forms.append({"type": "array", "items": _schema(field.item) if field.item else {}})
+                items = _schema(field.item) if field.item else {}
+                if field.item and "null" in field.item.kinds:
+                    items = {"anyOf": [*items.get("anyOf", [items]), {"type": "null"}]}
+                forms.append({"type": "array", "items": items})
             case "json":
                 forms.append({})
             case "null":

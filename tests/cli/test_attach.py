@@ -86,7 +86,8 @@ def test_toml_outside_our_table_stays() -> None:
     after = changed(before, CLIENTS["codex"], COMMAND)
     assert after == before.replace(
         'command = "old"\nargs = []\n',
-        'command = "/opt/bin/toolbox"\nargs = ["mcp", "--workspace", "/w s/é"]\n',
+        'command = "/opt/bin/toolbox"\nargs = ["mcp", "--workspace", "/w s/é"]\n'
+        'env_vars = ["XDG_RUNTIME_DIR"]\nrequired = true\nstartup_timeout_sec = 30\n',
     )
 
 

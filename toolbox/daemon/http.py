@@ -195,7 +195,10 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        headers = admission.read_headers(scope["headers"])
+        # Blanks around a value are no part of it (RFC 9110, 5.5); the parser leaves those behind it.
+        stripped = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        scope = {**scope, "headers": stripped}
+        headers = admission.read_headers(stripped)
         if isinstance(headers, admission.Refusal):
             await _refuse(send, headers.status, headers.code, headers.message)
             return

@@ -9,9 +9,10 @@ import msgspec
 import orjson
 
 from toolbox import catalogue
-from toolbox.arguments import nearest
+from toolbox.arguments import MAX_BYTES, fields_of, nearest
 from toolbox.errors import BadCall, InvalidArg
 from toolbox.output import API, Reply
+from toolbox.registry import load
 from toolbox.version import __version__
 from toolbox.wire import sequence_hunks
 
@@ -114,6 +115,33 @@ async def message_bytes(request: _Request) -> bytes:
     return body
 
 
+def _accepted(entry: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a body, as the door holds it: what is optional may be null, and a number past
+    its maximum is taken as the maximum (where the catalogue's own schema gives advice)."""
+    schema: dict[str, Any] = entry["input_schema"]
+    if entry["id"] == SEQUENCE_ID:
+        return schema
+    verb = load(*verb_of(entry))
+    properties: dict[str, Any] = {}
+    optional = {f.name for f in fields_of(verb.args) if not f.required and f.default is None}
+    for name, form in schema["properties"].items():
+        forms = [dict(one) for one in form.get("anyOf", [form])]
+        about = {k: form[k] for k in ("description", "default") if k in form}
+        for one in forms:
+            one.pop("description", None)
+            one.pop("default", None)
+            if not verb.strict_maximum and "maximum" in one:
+                about["x-most"] = one.pop("maximum")
+        if (name in optional or name == MAX_BYTES) and {} not in forms:
+            forms.append({"type": "null"})
+        properties[name] = {**(forms[0] if len(forms) == 1 else {"anyOf": forms}), **about}
+    groups = [
+        {"oneOf": [{"required": [n], "properties": {n: {"not": {"type": "null"}}}} for n in group]}
+        for group in verb.exactly_one
+    ]
+    return {**schema, "properties": properties, **({"allOf": groups} if groups else {})}
+
+
 def openapi(server_url: str) -> dict[str, Any]:
     """The OpenAPI 3.1 document of the door."""
     paths: dict[str, Any] = {}
@@ -126,7 +154,7 @@ def openapi(server_url: str) -> dict[str, Any]:
                 "summary": entry["description"],
                 "requestBody": {
                     "required": True,
-                    "content": {"application/json": {"schema": entry["input_schema"]}},
+                    "content": {"application/json": {"schema": _accepted(entry)}},
                 },
                 "responses": {
                     "200": {

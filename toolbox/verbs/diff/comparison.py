@@ -376,6 +376,8 @@ class _Pages:
 
     def _oversize(self, room_bytes: int) -> tuple[str, CompareResult]:
         """The first part of a hunk that is too large for a page."""
+        if not self.diff.hunks:
+            return self._head(0), self._part("", [], None)
         lines = self._lines(self.start, room_bytes)
 
         def page(whole: int, characters: int) -> tuple[str, CompareResult]:
