@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from operator import add
 from typing import Any, Final
 
 import msgspec
@@ -36,7 +37,7 @@ from toolbox.engines.documents.kept import (
     kept_of,
     readable,
 )  # fmt: skip
-from toolbox.engines.documents.nodes import FIRST, Elements, Members, Node, Type
+from toolbox.engines.documents.nodes import FIRST, Elements, LateElements, Members, Node, Type
 from toolbox.engines.documents.values import compact, indented, text_of
 
 __all__ = [
@@ -269,10 +270,9 @@ def _index(node: Node, lazy: Kept, raws: list[Raw]) -> Elements:
         assert found is not None
         gap = found.end() - found.start()
         if sum(lengths) + gap * (len(raws) - 1) == last - first:
-            steps = array("I", accumulate(lengths, lambda at, n: at + n + gap, initial=first))
-            starts = steps[:-1]
-            ends = array("I", map(int.__add__, starts, lengths))
-            if gap == 1 or _is_even(text, starts, ends, gap):
+            starts = array("I", accumulate(map(gap.__add__, lengths[:-1]), initial=first))
+            ends = array("I", map(add, starts, lengths))
+            if gap == 1 or _is_even(text, starts, ends):
                 return Elements(node.doc, starts, ends)
     starts, ends = array("I"), array("I")
     at = first
@@ -284,8 +284,9 @@ def _index(node: Node, lazy: Kept, raws: list[Raw]) -> Elements:
     return Elements(node.doc, starts, ends)
 
 
-def _is_even(text: bytes, starts: array[int], ends: array[int], gap: int) -> bool:
+def _is_even(text: bytes, starts: array[int], ends: array[int]) -> bool:
     """Whether the very same bytes stand between all elements, and no blank after them."""
+    gap = starts[1] - ends[0]
     between = text[ends[0] : ends[0] + gap]
     return not any(text[s] in b" \t\r\n" for s in starts) and all(
         text[e : e + gap] == between for e in ends[:-1]
@@ -307,7 +308,6 @@ def size(node: Node) -> int:
             return len(elements(node))
         return len(decode(_elements, lazy.view[node.start : node.end]))
     return 0
-
 
 
 # Steps along keys
@@ -345,9 +345,7 @@ def repeats_of(node: Node, key: str, found: Node) -> int:
         return 1
     lazy = kept_of(node.doc)
     kept = lazy.indexes.get(node.start)
-    if not isinstance(kept, Members) and not _may_repeat(
-        lazy.text, key, node.start, found.start
-    ):
+    if not isinstance(kept, Members) and not _may_repeat(lazy.text, key, node.start, found.start):
         return 1
     return members(node).repeats.get(key, 1)
 
@@ -444,7 +442,13 @@ def _pass(
     end = lazy.text.index(b"]", last) + 1
     here = Node(node.doc, start, end)
     if end - start >= INDEX_FROM_BYTES and start not in lazy.indexes:
-        lazy.keep(start, _index(here, lazy, value))
+        late = LateElements(
+            node.doc,
+            value,
+            lambda one: address(one) - lazy.base,
+            lambda slices: _index(here, lazy, slices),
+        )
+        lazy.keep(start, late)
     return here, found.repeated
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
-from typing import Final, Literal, overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Literal, overload
 
 import msgspec
 
@@ -72,6 +72,54 @@ class Elements(Sequence[Node]):
     @property
     def kept_bytes(self) -> int:
         return 8 * len(self.starts)
+
+
+class LateElements(Elements):
+    """The elements that a pass over the text found, as slices of it.
+
+    One element is told from its slice. What asks for more (a second one, all of them) makes the
+    index first, which for many elements takes as long as the pass did.
+    """
+
+    __slots__ = ("_index", "_place", "_slices", "_told")
+
+    def __init__(
+        self,
+        doc: Document,
+        slices: list[Any],
+        place: Callable[[Any], int],
+        index: Callable[[list[Any]], Elements],
+    ) -> None:
+        """slices: what the pass found; place: a slice's offset; index: the index of them all."""
+        self.doc, self._slices, self._place, self._index = doc, slices, place, index
+        self._told = False
+
+    def __getattr__(self, name: str) -> array[int]:
+        # Only where `starts` and `ends` are not set yet.
+        if name not in ("starts", "ends"):
+            raise AttributeError(name)
+        made = self._index(self._slices)
+        self.starts, self.ends, self._slices = made.starts, made.ends, []
+        return self.starts if name == "starts" else self.ends
+
+    def __len__(self) -> int:
+        return len(self._slices) or len(self.starts)
+
+    @overload
+    def __getitem__(self, at: int) -> Node: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Node]: ...
+    def __getitem__(self, at: int | slice) -> Node | list[Node]:
+        if isinstance(at, slice) or self._told or not self._slices:
+            return super().__getitem__(at)
+        self._told = True
+        one = self._slices[at]
+        start = self._place(one)
+        return Node(self.doc, start, start + len(one))
+
+    @property
+    def kept_bytes(self) -> int:
+        return 64 * len(self._slices) or 8 * len(self.starts)
 
 
 class Members(Sequence[tuple[str, Node]]):
