@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from toolbox.cli import out
@@ -33,9 +32,8 @@ COMMANDS: Final = {
 
 def run(argv: Sequence[str]) -> int:
     """Run one command; the exit status."""
-    words = [_utf8(word) for word in argv]
     try:
-        return _run(words)
+        return _run(list(argv))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -43,11 +41,6 @@ def run(argv: Sequence[str]) -> int:
         return DONE
     except OSError as exc:  # standard output on a full disk, or closed
         return out.complain(f"standard output: {exc.strerror or exc}")
-
-
-def _utf8(word: str) -> str:
-    """A word as UTF-8, whatever the locale took its bytes for."""
-    return word if word.isascii() else os.fsencode(word).decode("utf-8", "surrogateescape")
 
 
 def _run(words: list[str]) -> int:
