@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 
-from toolbox.cli.out import DONE, ERROR
+from toolbox.cli import client
+from toolbox.cli.out import DONE, ERROR, quiet, say, write
+
+CHUNK_BYTES = 1 << 16
 
 
 def send(workspace: str, message: bytes, *, jsonl: bool) -> int:
-    """Send the message, copy the replies to standard output; the exit status."""
-    import json
-
-    from toolbox.cli import client
-
+    """Send the message, copy the replies to standard output as they come; the exit status."""
     framing = "jsonl" if jsonl else "tags"
     payload = message
     if jsonl:
         text = message.decode("utf-8", "replace")
         payload = json.dumps({"id": None, "message": text}, ensure_ascii=False).encode() + b"\n"
     channel = client.connect(workspace, f"TOOLBOX/1 {framing} name=cli\n")
-    if channel is not None:
-        import socket
-        import threading
+    if channel is None:
+        return _alone(workspace, payload, framing)
+    import socket
+    import threading
 
-        def pump() -> None:
-            try:
-                channel.sendall(payload)
-                channel.shutdown(socket.SHUT_WR)
-            except OSError:
-                pass
+    def pump() -> None:
+        try:
+            channel.sendall(payload)
+            channel.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # its replies, if any, are still read
 
-        threading.Thread(target=pump, daemon=True).start()
-        with channel:
-            while chunk := channel.recv(1 << 16):
-                sys.stdout.buffer.write(chunk)
-        sys.stdout.buffer.flush()
-        return DONE
-    done = subprocess.run(
+    threading.Thread(target=pump, daemon=True).start()
+    with channel:
+        while chunk := channel.recv(CHUNK_BYTES):
+            if not write(chunk):
+                break
+    return DONE
+
+
+def _alone(workspace: str, payload: bytes, framing: str) -> int:
+    """A daemon for this message alone: the same parser, the same workers, the same bytes."""
+    daemon = subprocess.Popen(
         [
             sys.executable,
             "-m",
@@ -49,14 +54,22 @@ def send(workspace: str, message: bytes, *, jsonl: bool) -> int:
             "--stdio",
             "--format",
             framing,
+            "--quiet",
         ],
-        input=payload,
-        capture_output=True,
-        check=False,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
-    sys.stdout.buffer.write(done.stdout)
-    sys.stdout.buffer.flush()
-    if done.returncode:
-        sys.stderr.buffer.write(done.stderr)
+    try:
+        _, said = daemon.communicate(payload)
+    except BrokenPipeError:
+        said = b""
+    except KeyboardInterrupt:
+        daemon.terminate()
+        daemon.wait()
+        raise
+    if daemon.returncode > 0:
+        say(said.decode("utf-8", "replace"))
         return ERROR
+    if daemon.returncode < 0:
+        quiet()
     return DONE
