@@ -43,7 +43,9 @@ INSTRUCTIONS: Final = (
 def build(daemon: Daemon, shape: projection.Shape, name: str) -> Server[Any]:
     """An MCP server whose calls go to the daemon's workers."""
     specs = projection.tools(shape)
-    listed = types.ListToolsResult(tools=[_tool(spec) for spec in specs])
+    listed = types.ListToolsResult(
+        tools=[_tool(spec) for spec in specs], ttl_ms=LIST_TTL_MS, cache_scope="public"
+    )
 
     async def list_tools(
         ctx: Any, params: types.PaginatedRequestParams | None
