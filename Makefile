@@ -1,4 +1,4 @@
 # Short names for dev.py, which does the work.
-.PHONY: demo test check bench fuzz docs
-demo test check bench fuzz docs:
+.PHONY: demo test check bench fuzz docs site
+demo test check bench fuzz docs site:
 	python3 dev.py $@

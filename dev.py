@@ -7,6 +7,7 @@
     python3 dev.py bench    speed against peers, side by side
     python3 dev.py fuzz     long property runs and races
     python3 dev.py docs     regenerate the reference pages
+    python3 dev.py site     build the docs site into site/
 
 Everything goes into a virtual environment of its own, `.venv`; the system's Python is not touched.
 Words after the task go to the program that does it: `python3 dev.py test tests/wire -k tags`.
@@ -84,18 +85,25 @@ def make_venv() -> None:
     )
 
 
+def groups() -> dict[str, list[str]]:
+    """The dependency groups of pyproject.toml, which pip alone cannot install before 25.1."""
+    import tomllib
+
+    found: dict[str, list[str]] = tomllib.loads((HERE / "pyproject.toml").read_text())[
+        "dependency-groups"
+    ]
+    return found
+
+
 def setup() -> None:
     """Install the project and its tools once for each state of pyproject.toml."""
     make_venv()
-    import tomllib
-
     text = (HERE / "pyproject.toml").read_bytes()
     stamp = VENV / "toolbox-setup"
     state = hashlib.sha256(text + str(HERE).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == state:
         return
     print("setting up .venv …", file=sys.stderr, flush=True)
-    tools = tomllib.loads(text.decode())["dependency-groups"]["dev"]
     if run(
         PYTHON,
         "-m",
@@ -105,7 +113,7 @@ def setup() -> None:
         "--disable-pip-version-check",
         "--editable",
         HERE,
-        *tools,
+        *groups()["dev"],
     ):
         fail("pip could not install the project; see above")
     stamp.write_text(state)
@@ -117,6 +125,16 @@ def test(words: list[str]) -> int:
 
 def check(words: list[str]) -> int:
     return run(PYTHON, "-m", "ruff", "check", ".") or run(PYTHON, "-m", "mypy")
+
+
+def site(words: list[str]) -> int:
+    """Build the site; a broken link or a stale reference page ends it."""
+    pip = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    return (
+        run(*pip, *groups()["docs"])
+        or run(PYTHON, "-m", "toolbox.reference", "--check")
+        or run(PYTHON, "-m", "zensical", "build", "--clean", "--strict", *words)
+    )
 
 
 def main(argv: list[str]) -> int:
@@ -131,6 +149,7 @@ def main(argv: list[str]) -> int:
         "bench": lambda: run(PYTHON, "-m", "bench", *words),
         "fuzz": lambda: run(PYTHON, "-m", "bench.fuzz", *words),
         "docs": lambda: run(PYTHON, "-m", "toolbox.reference", *words),
+        "site": lambda: site(words),
     }
     if task not in tasks:
         fail(f"no task {task!r}; the tasks are {', '.join(tasks)}")
