@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -61,7 +62,8 @@ class Shell:
         return Ran(done.returncode, done.stdout, done.stderr.decode())
 
     def terminal(self, *words: str, answers: bytes = b"", **env: str) -> Ran:
-        """The same at a terminal: what it shows, both streams together, in `out`.
+        """The same at a terminal: both streams together, as shown in the end in `out` (progress
+        is gone then), as they came in `err`.
 
         answers: what is typed at the prompt that ends in `] `.
         """
@@ -84,7 +86,9 @@ class Shell:
                 if answers and shown.endswith(b"] "):
                     os.write(master, answers)
                     answers = b""
-            return Ran(process.wait(SECONDS), shown.replace(b"\r\n", b"\n"), "")
+            shown = shown.replace(b"\r\n", b"\n")
+            left = re.sub(rb"\r[^\r\n]*\x1b\[K", b"", shown)
+            return Ran(process.wait(SECONDS), left, shown.decode())
         finally:
             os.close(master)
             if process.poll() is None:

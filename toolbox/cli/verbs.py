@@ -49,9 +49,21 @@ def run(row: Row, typed: Sequence[str]) -> int:
     else:
         return _failed(row, given, reply, workspace)
     status = ERROR if not reply.ok else NEGATIVE if reply.negative else DONE
-    if row.writes and reply.ok and not given.as_json and given.args.get("dry_run", True):
-        return _offer(row, given, typed, workspace, status)
+    if row.writes and reply.ok and not given.as_json:
+        if given.args.get("dry_run", True):
+            return _offer(row, given, typed, workspace, status)
+        _tell_undo(reply)
     return status
+
+
+def _tell_undo(reply: client.Shown) -> None:
+    """At a terminal: the command that takes a write back."""
+    if not is_terminal(2):
+        return
+    import json
+
+    if ident := json.loads(reply.envelope)["result"].get("undo"):
+        say(f"to take it back: toolbox diff undo {ident} --write\n")
 
 
 def _lacking(row: Row, names: list[str], given: Given) -> int:
@@ -163,6 +175,7 @@ def _offer(row: Row, given: Given, typed: Sequence[str], workspace: str, status:
     if not reply.ok:
         return _failed(row, given, reply, workspace)
     write_line(_shown(row, given, reply.text))
+    _tell_undo(reply)
     return status
 
 
