@@ -62,7 +62,10 @@ NUMBERS = [
     ("12345678901234567890123", "1.2345678901234568e+22"), ("1e22", None), ("1E400", "infinity"),
     ("-1E400", "-infinity"), ("1e-400", "0.0"), ("0e-400", None), ("-0.0", None), ("1e308", None),
     ("3.14159265358979323846", "3.141592653589793"), ("0.016666666666666666", None),
-    ("100000000000000000000", None), ("0.10000000000000000000", None), ("5e-324", None),
+    ("100000000000000000000", None), ("7203685477580001009", "7.203685477580001e+18"),
+    ("7203685477580000000", None), ("18446744073709551616", None), ("9" * 39, "1e+39"),
+    ("12345678901234560000000", None), ("1234567890123456789000", "1.2345678901234568e+21"),
+    ("0.10000000000000000000", None), ("5e-324", None),
 ]  # fmt: skip
 
 
@@ -83,6 +86,23 @@ def test_numbers(number: str, becomes: str | None) -> None:
 def test_many_inexact_numbers_are_counted() -> None:
     found = find_inexact(open_json(b"[" + b"12345678901234567890," * 5000 + b"1e400]"), most=2)
     assert (found.total, len(found.told)) == (5001, 2)
+
+
+@pytest.mark.parametrize("pad", [0, 300, 5000])
+def test_paths_lead_to_numbers_in_containers_of_every_size(pad: int) -> None:
+    rest = [0] * pad
+    tree = {"a": {"l": rest, "id": 3}, "n": [*rest, [1, {"id": 3, "l": rest}]], "z": 3}
+    source = json.dumps(tree).replace("3", "12345678901234567891")
+    found = find_inexact(open_json(source.encode()))
+    assert [one.steps for one in found.told] == [("a", "id"), ("n", pad, 1, "id"), ("z",)]
+    assert len({one.offset for one in found.told}) == 3
+
+
+def test_a_path_leads_into_the_earlier_value_of_a_repeated_key() -> None:
+    rest = b"0," * 3000
+    source = b'{"k":[%s1e400],"k":[%s0],"m":1e-400}' % (rest, rest)
+    found = find_inexact(open_json(source))
+    assert [one.steps for one in found.told] == [("k", 3000), ("m",)]
 
 
 def test_the_first_of_too_many_are_compared() -> None:

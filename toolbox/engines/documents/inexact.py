@@ -26,6 +26,10 @@ _CANDIDATE: Final = rb"[0-9][0-9.]{15}|[eE][+-]?[0-9]{3}"
 _TOKENS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|(-?[0-9][0-9.eE+-]*+)', re.DOTALL)
 _LONG: Final = re.compile(rb"-?[0-9](?:[0-9.eE+-]{15,}|[0-9.]*[eE][0-9+-]+)")
 _PREVIEW_CHARACTERS: Final = 40
+_DOUBLE_DIGITS: Final = 17
+"""No double's shortest form has more digits that count."""
+_IDENTIFIER_DIGITS: Final = 39
+"""Whole numbers up to 128 bits are mostly identifiers, and many: they are compared as integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,12 @@ def find_inexact(
 
 def _survives(number: str) -> bool:
     """Whether reading as a double and writing its shortest form gives the same value."""
+    if len(number) <= _IDENTIFIER_DIGITS and number.isdigit():
+        whole = int(number)
+        if whole == int(float(whole)):
+            return True
+        if len(number.rstrip("0")) > _DOUBLE_DIGITS:
+            return False
     double = float(number)
     if repr(double) == number:
         return True

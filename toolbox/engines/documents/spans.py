@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -128,35 +129,50 @@ def find_steps(doc: Document, offset: int) -> tuple[str | int, ...]:
     """The keys and indices that lead to the value that starts at, or holds, this offset."""
     steps: list[str | int] = []
     node = lazy.root(doc)
-    text = lazy.readable(doc)
     while node.start != offset and node.type in ("array", "object"):
-        found: Node | None = None
-        if node.type == "array":
-            for k, (start, end) in enumerate(_pairs(node)):
-                if start <= offset < end:
-                    steps.append(k)
-                    found = Node(doc, start, end)
-                    break
-        else:
-            for token, start, end in walk_members(text, node.start):
-                if start <= offset < end:
-                    steps.append(lazy.text_of(_key(doc, token, start)))
-                    found = Node(doc, start, end)
-                    break
-        if found is None:
+        held = _element_at(node, offset) if node.type == "array" else _member_at(node, offset)
+        if held is None:
             break
-        node = found
+        step, node = held
+        steps.append(step)
     return tuple(steps)
+
+
+_INDEXED_FROM_BYTES: Final = 4096
+"""Containers from this size on are looked up in their index: the next offset asks them again."""
+
+
+def _element_at(node: Node, offset: int) -> tuple[int, Node] | None:
+    """The element that holds an offset, with its index."""
+    if node.end - node.start >= _INDEXED_FROM_BYTES:
+        inside = lazy.elements(node)
+        at = _find(inside, offset)
+        return None if at is None else (at, inside[at])
+    for at, (start, end) in enumerate(walk_elements(lazy.readable(node.doc), node.start)):
+        if start <= offset < end:
+            return at, Node(node.doc, start, end)
+    return None
+
+
+def _member_at(node: Node, offset: int) -> tuple[str, Node] | None:
+    """The member whose value holds an offset, with its key."""
+    if node.end - node.start >= _INDEXED_FROM_BYTES:
+        inside = lazy.members(node)
+        if not inside.repeats:  # else an earlier value of a key is in no index
+            at = _find(inside, offset)
+            return None if at is None else inside[at]
+    for token, start, end in walk_members(lazy.readable(node.doc), node.start):
+        if start <= offset < end:
+            return lazy.text_of(_key(node.doc, token, start)), Node(node.doc, start, end)
+    return None
+
+
+def _find(inside: Elements | Members, offset: int) -> int | None:
+    """Which of the values, in the order of the text, holds an offset."""
+    at = bisect_right(inside.starts, offset) - 1
+    return at if at >= 0 and offset < inside.ends[at] else None
 
 
 def _key(doc: Document, token: bytes, value: int) -> Node:
     start = lazy.readable(doc).rindex(token, 0, value)
     return Node(doc, start, start + len(token))
-
-
-def _pairs(node: Node) -> Iterator[tuple[int, int]]:
-    if node.end - node.start < 4096:
-        yield from walk_elements(lazy.readable(node.doc), node.start)
-    else:
-        inside = lazy.elements(node)
-        yield from zip(inside.starts, inside.ends, strict=True)
