@@ -100,7 +100,7 @@ def prepare(folder: pathlib.Path, clients: int) -> None:
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.run([*git, "init", "-q", "-b", "main"], check=True, **quiet)  # type: ignore[call-overload]
     for number in range(2):
-        (folder / "one.txt").write_text("\n".join(lines + [str(number)]) + "\n")
+        (folder / "one.txt").write_text("\n".join([*lines, str(number)]) + "\n")
         subprocess.run([*git, "add", "one.txt", "two.txt"], check=True, **quiet)  # type: ignore[call-overload]
         subprocess.run([*git, "commit", "-qm", "x"], check=True, **quiet)  # type: ignore[call-overload]
 
@@ -220,11 +220,11 @@ class Caller:
         code, message = reply["error"]["code"], reply["error"]["message"]
         if code not in ALLOWED or (code == "E_INTERNAL" and not message.startswith(KILLED)):
             self._tally.fault(f"{op}: {code} {message}")
-        return code == "E_INTERNAL"
+        return bool(code == "E_INTERNAL")
 
     async def _hang_up(self) -> None:
         """Ask and go away at once."""
-        reader, writer = await self._open()
+        _reader, writer = await self._open()
         tool, cmd, args = self._random.choice(READS)
         writer.write(self._line(tool, cmd, args)[1])
         self._tally.left += 1
@@ -461,9 +461,7 @@ def main() -> int:
                     print("the daemon did not start", file=sys.stderr)
                     return 2
             tally, samples = asyncio.run(
-                soak(
-                    path, folder, daemon.pid, clients=given.clients, seconds=given.minutes * 60
-                )
+                soak(path, folder, daemon.pid, clients=given.clients, seconds=given.minutes * 60)
             )
             daemon.send_signal(signal.SIGTERM)
             if (status := daemon.wait(60)) != 0:
