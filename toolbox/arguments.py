@@ -220,7 +220,8 @@ def check(verb: Verb[Any], given: Mapping[str, Any]) -> Checked:
             hint=f"@{verb.tool} {verb.name} takes {{{takes}}}",
             at={"fields": fields_at},
         )
-    attributes = {f.encode_name: f.name for f in msgspec.structs.fields(verb.args)}
+    names = zip(verb.args.__struct_encode_fields__, verb.args.__struct_fields__, strict=True)
+    attributes = dict(names)  # `structs.fields` evaluates every annotation, on each call
     given_values = {attributes[name]: value for name, value in values.items()}
     return Checked(verb.args(**given_values), max_bytes, tuple(notes))
 
