@@ -8,7 +8,7 @@ import shutil
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -49,7 +49,7 @@ def interleave(functions: dict[str, Callable[[], object]], rounds: int) -> dict[
 def compare(
     work: str,
     ours: tuple[str, Callable[[], object]],
-    peers: dict[str, Callable[[], object] | None],
+    peers: Mapping[str, Callable[[], object] | None],
     *,
     rounds: int = 5,
     goal: str = "",
