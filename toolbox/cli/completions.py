@@ -205,7 +205,7 @@ def _zsh_arguments(outline: Outline, name: str, indent: str) -> list[str]:
 def _zsh_action(word: Option | Place) -> str:
     if word.choices:
         return f"({' '.join(word.choices)})"
-    return {"file": "_files", "folder": "_files -/"}.get(word.completes, " ")
+    return {"file": "_files", "folder": "_files -/"}.get(word.completes, "{:}")
 
 
 def _colon(text: str) -> str:
