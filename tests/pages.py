@@ -20,6 +20,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 SESSION_SECONDS = 100
 _FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```$", re.M | re.S)
 _END = "@@end of step"
+_DAEMON = """\
+toolbox serve --socket --quiet --workers 1 2> /dev/null &
+until toolbox status > /dev/null 2>&1; do sleep 0.1; done"""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ def run(made: list[Step], folder: pathlib.Path) -> list[str]:
     (folder / "run").mkdir(mode=0o700)
     (folder / "home").mkdir()
     script = ["exec 2>&1"]
+    if not any("toolbox serve" in step.shell for step in made):
+        script += [_DAEMON]  # the same bytes, sooner
     for step in made:
         # The status of one step is `$?` of the next, as it is at a terminal.
         script += [step.shell, f"_status=$?; printf '\\n{_END}\\n'; (exit $_status)"]

@@ -81,6 +81,12 @@ def test_the_run_of_pages_sees_a_difference(tmp_path: pathlib.Path) -> None:
     assert not pages.matches("a…c\n", "a\nc\n") and not pages.matches("a\n…\n", "b\n")
 
 
+def test_every_metric_that_is_printed_is_explained() -> None:
+    text = (pages.ROOT / "docs" / "metrics.md").read_text()
+    explained = re.findall(r"^\| `(toolbox_\w+)` \|", text, re.M)
+    assert explained and sorted(explained) == sorted(re.findall(r"^# TYPE (\w+) ", text, re.M))
+
+
 # -- the architecture's drawings ----------------------------------------------------------------
 
 ARCHITECTURE = pages.ROOT / "docs" / "explanation" / "architecture.md"
