@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sandbox.frames import HEADER
-from sandbox.zygote import Spawned, Zygote, ZygoteDied
+from sandbox.zygote import ForkFailed, Spawned, Zygote, ZygoteDied
 
 log = logging.getLogger("sandbox.pool")
 
@@ -23,7 +23,7 @@ then answer with a better message than a dead worker can."""
 
 
 class WorkerDied(Exception):
-    """Raised when a worker ended in the middle of a request."""
+    """Raised when a worker ended in the middle of a request, or before it could take one."""
 
 
 class WorkerTimedOut(Exception):
@@ -37,6 +37,7 @@ class Worker(asyncio.Protocol):
         self.spawned = spawned
         self.hello = b""
         self.alive = True
+        self._gone = False
         self.calls = 0
         self._limit = reply_limit_bytes
         self._buffer = bytearray()
@@ -81,11 +82,11 @@ class Worker(asyncio.Protocol):
                 waiting.set_result(frame)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.alive = False
+        self.kill()
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(WorkerDied(f"worker {self.pid} ended"))
         self._waiting = None
-        self.spawned.kill()
+        self._gone = True  # from here on its pidfd's number may be another worker's
         self.spawned.close()
         if self.on_lost is not None:
             self.on_lost(self)
@@ -126,8 +127,10 @@ class Worker(asyncio.Protocol):
         self.kill()
 
     def kill(self) -> None:
-        """SIGKILL it and let go of its socket."""
+        """SIGKILL it and let go of its socket; nothing where it is gone already."""
         self.alive = False
+        if self._gone:
+            return
         self.spawned.kill()
         if self._transport is not None:
             self._transport.abort()
@@ -150,6 +153,11 @@ class Pool:
             spawned = self._zygote.receive()
         except BlockingIOError:
             return
+        except ForkFailed as exc:
+            future = self._spawning.popleft()
+            if not future.done():
+                future.set_exception(WorkerDied(str(exc)))
+            return
         except (ZygoteDied, OSError) as exc:
             self._loop.remove_reader(self._zygote.control.fileno())
             while self._spawning:
@@ -165,7 +173,10 @@ class Pool:
             future.set_result(spawned)
 
     async def spawn(self, role: str, on_lost: Callable[[Worker], None]) -> Worker:
-        """A fresh worker that has said hello; `worker.hello` is what it said."""
+        """A fresh worker that has said hello; `worker.hello` is what it said.
+
+        WorkerDied where this one could not be had and another may; ZygoteDied where none can.
+        """
         future: asyncio.Future[Spawned] = self._loop.create_future()
         self._spawning.append(future)
         self._zygote.request(role)

@@ -30,6 +30,10 @@ class ZygoteDied(Exception):
     """Raised when the process that forks workers is gone: the daemon cannot go on."""
 
 
+class ForkFailed(Exception):
+    """Raised when there was no process or descriptor left for one more worker; it may pass."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spawned:
     """A fresh worker: its pid, a pidfd for it, and our end of its socket."""
@@ -94,7 +98,7 @@ class Zygote:
             raise ZygoteDied("the process that forks workers is gone") from exc
 
     def receive(self) -> Spawned:
-        """The next answer; BlockingIOError where none has come yet."""
+        """The next answer; BlockingIOError where none has come yet, ForkFailed for a refusal."""
         fds = array.array("i")
         data, ancillary, _, _ = self.control.recvmsg(
             _MESSAGE_BYTES, socket.CMSG_SPACE(_FDS * fds.itemsize), socket.MSG_CMSG_CLOEXEC
@@ -107,19 +111,18 @@ class Zygote:
         if len(fds) != _FDS:
             for fd in fds:
                 os.close(fd)
-            raise ZygoteDied(f"no worker could be forked: {data.decode(errors='replace')}")
+            raise ForkFailed(f"no worker could be forked: {data.decode(errors='replace')}")
         return Spawned(int(data), fds[1], socket.socket(fileno=fds[0]))
 
     def stop(self) -> None:
-        """Close the control socket: the zygote exits, its workers with it."""
+        """End it, also while it still imports; its workers end with it."""
         self.control.close()
-        with contextlib.suppress(ChildProcessError):
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
 
 
-def _run(
-    control: socket.socket, preload: Callable[[], None], main: Main, parent: int
-) -> NoReturn:
+def _run(control: socket.socket, preload: Callable[[], None], main: Main, parent: int) -> NoReturn:
     status = 1
     try:
         die_with_parent(parent)
@@ -180,7 +183,6 @@ def _fork(control: socket.socket, role: str, main: Main, private: tuple[int, ...
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             die_with_parent(parent)
             theirs.close()
             control.close()
