@@ -11,7 +11,6 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-import orjson
 
 from sandbox.errors import SandboxError
 from toolbox import limits
@@ -155,4 +154,4 @@ def _encode_error(error: dict[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(error)
     except (UnicodeEncodeError, TypeError, msgspec.MsgspecError):
-        return orjson.dumps(json.loads(json.dumps(error, default=str).encode("ascii", "replace")))
+        return json.dumps(error, ensure_ascii=False, default=str).encode("utf-8", "replace")

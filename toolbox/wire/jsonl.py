@@ -84,7 +84,7 @@ def _decode_plain(line: bytes) -> Direct | None:
     try:
         frame: Any = _frame_strictly.decode(line)
         args = _members.decode(frame.args.args)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     ident = None if frame.id is msgspec.UNSET else bytes(frame.id)
     if ident is not None and ident[0] in b"{[":
@@ -154,7 +154,7 @@ def _id_of(line: bytes) -> bytes | None:
     """The id of a line that is otherwise wrong, where it can be told."""
     try:
         ident = _frame.decode(line).id
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     if isinstance(ident, msgspec.UnsetType) or bytes(ident)[:1] in (b"{", b"["):
         return None
