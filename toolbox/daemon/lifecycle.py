@@ -7,7 +7,6 @@ thread, and it imports the engines while this one imports its doors.
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import sys
 from dataclasses import dataclass, field, replace
@@ -59,7 +58,6 @@ def fork_zygote(settings: Settings, root: Root) -> Zygote:
         from sandbox.frames import send_frame
         from toolbox.worker import encode_hello, serve
 
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         try:
             layers = confine.apply(
                 confine.Confinement(settings.confine),
@@ -104,6 +102,7 @@ def serve(settings: Settings) -> int:
     except gate.GateError as exc:
         print(f"toolbox: serve: {exc}", file=sys.stderr)
         return 2
+    _fill_standard_streams()
     root = Root.open(settings.workspace, cross_mounts=settings.cross_mounts)
     zygote = fork_zygote(settings, root)
 
@@ -119,6 +118,15 @@ def serve(settings: Settings) -> int:
         return asyncio.run(run())
     except KeyboardInterrupt:
         return 130
+
+
+def _fill_standard_streams() -> None:
+    """Open what we were started without, so that no other file takes the numbers 0 to 2."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(fd)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)
 
 
 def standard_streams() -> tuple[int, int]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
 import os
 import signal
 import socket
-import stat
 import sys
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +17,8 @@ from sandbox import gate
 from sandbox.state import FOLDER
 from toolbox.daemon.lifecycle import Settings, standard_streams
 from toolbox.daemon.service import Client, Service
-from toolbox.daemon.session import Session, StreamDoor, decode_control
+from toolbox.daemon.session import StreamDoor, decode_control
+from toolbox.daemon.stdio import StdioDoor
 from toolbox.daemon.telemetry import Log
 from toolbox.daemon.watch import Watch
 from toolbox.version import __version__
@@ -34,6 +32,13 @@ _KEEP_THE_NAME: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >
 
 NAMED_CLIENTS = 64
 """Client names whose place in the queue is remembered."""
+
+FLUSH_SECONDS = 2.0
+FLUSH_LOOK_SECONDS = 0.005
+"""How long a stopping daemon waits for slow readers to take their last replies."""
+
+CONTROL_BYTES = 64 * 1024
+"""What a control connection may send ahead; its requests are a few words."""
 
 PENDING_BYTES = 8 * 1024 * 1024
 """Replies that wait for a slow reader before its input is no longer read."""
@@ -55,6 +60,8 @@ class Daemon:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._mcp_clients: dict[str, Client] = {}
         self._connections = 0
+        self.doors: set[StreamDoor | StdioDoor] = set()
+        """Streams that may still have replies to send."""
         self._idle_timer: asyncio.TimerHandle | None = None
         self.watch = Watch(root, self.service, self.log)
         self.http_url: str | None = None
@@ -71,7 +78,7 @@ class Daemon:
                 self._open_socket(self.settings.socket_path)
             except (gate.GateError, OSError) as exc:
                 self.log("cannot_start", "error", reason=str(exc))
-                self.service._pool.close()
+                await self.service.stop()
                 return 2
         self.service.start(recover=self.root.exists(os.fsdecode(FOLDER)))
         self.watch.start()
@@ -122,6 +129,8 @@ class Daemon:
     def _arm_idle(self) -> None:
         """Begin to count down to the idle end, where one was asked for."""
         if self.settings.idle_seconds is not None and self._connections == 0:
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
             self._idle_timer = asyncio.get_running_loop().call_later(
                 self.settings.idle_seconds, self.stop, "idle"
             )
@@ -159,11 +168,18 @@ class Daemon:
                 await result
         await self.watch.stop()
         await self.service.stop()
-        await asyncio.sleep(0)
+        await self._said()
         if self._gate is not None:
             self._gate.close()
         for task in self._tasks:
             task.cancel()
+
+    async def _said(self) -> None:
+        """Wait until the last replies are out, but not for a reader that is stuck."""
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + FLUSH_SECONDS
+        while not all(door.settled for door in self.doors) and loop.time() < give_up:
+            await asyncio.sleep(FLUSH_LOOK_SECONDS)
 
     # -- the socket ------------------------------------------------------------------------------
 
@@ -205,64 +221,15 @@ class Daemon:
     # -- standard input and output ---------------------------------------------------------------
 
     async def _open_stdio(self) -> None:
-        source, sink = standard_streams()
-        writer = await _writer_for(sink)
-        client = Client("stdio")
-        session = Session(
-            self.service, client, self.settings.framing, writer, seconds=self.settings.seconds
-        )
         only = self._gate is None and self.settings.http is None
-        if only:
-            session.done.add_done_callback(lambda _: self.stop("end of standard input"))
-        await _read_into(source, session)
-
-
-async def _writer_for(fd: int) -> Callable[[bytes], None]:
-    loop = asyncio.get_running_loop()
-    mode = os.fstat(fd).st_mode
-    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
-        transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(fd, "wb", 0))
-        return transport.write
-
-    def write(data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-
-    return write
-
-
-async def _read_into(fd: int, session: Session) -> None:
-    """Feed a session from a descriptor: a pipe by the loop, anything else by a thread."""
-    loop = asyncio.get_running_loop()
-    mode = os.fstat(fd).st_mode
-    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
-        await loop.connect_read_pipe(lambda: _Feeder(session), os.fdopen(fd, "rb", 0))
-        return
-
-    def pump() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop may be closed before the input is
-            while data := os.read(fd, 1 << 16):
-                loop.call_soon_threadsafe(session.feed, data)
-            loop.call_soon_threadsafe(session.end)
-
-    threading.Thread(target=pump, name="stdin", daemon=True).start()
-
-
-class _Feeder(asyncio.Protocol):
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def data_received(self, data: bytes) -> None:
-        self._session.feed(data)
-
-    def eof_received(self) -> bool:
-        self._session.end()
-        return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self._session._ended:
-            self._session.end()
+        door = StdioDoor(
+            self.service,
+            self.settings.framing,
+            pending_bytes=PENDING_BYTES,
+            on_closed=self.stop if only else lambda reason: self.log("stdio_closed", reason=reason),
+        )
+        self.doors.add(door)
+        await door.open(*standard_streams())
 
 
 class _SocketDoor(StreamDoor):
@@ -284,8 +251,13 @@ class _SocketDoor(StreamDoor):
         assert isinstance(transport, asyncio.Transport)
         transport.set_write_buffer_limits(high=PENDING_BYTES)
 
+    def _begin(self, cap: int | None, rest: bytes) -> None:
+        self._daemon.doors.add(self)
+        super()._begin(cap, rest)
+
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._daemon.doors.discard(self)
         self._daemon.left()
 
 
@@ -304,6 +276,9 @@ class _Control(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
+        if len(self._buffer) > CONTROL_BYTES:
+            self._transport.abort()
+            return
         while (end := self._buffer.find(b"\n")) >= 0:
             request = decode_control(bytes(self._buffer[:end]))
             del self._buffer[: end + 1]

@@ -11,18 +11,19 @@ import os
 import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
-from sandbox.pool import GRACE_SECONDS, Pool, Worker, WorkerDied, WorkerTimedOut
+from sandbox.pool import GRACE_SECONDS, HELLO_SECONDS, Pool, Worker, WorkerDied, WorkerTimedOut
 from sandbox.zygote import Zygote, ZygoteDied
 from toolbox import limits
 from toolbox.daemon.telemetry import Log, Metrics
 from toolbox.dispatch import Call, failure
-from toolbox.errors import Busy, Cancelled, Internal, TimedOut, ToolboxError
-from toolbox.output import Reply
-from toolbox.registry import is_write
+from toolbox.errors import BadCall, Busy, Cancelled, Internal, TimedOut, ToolboxError
+from toolbox.output import Reply, size_bytes
+from toolbox.registry import TOOLS, is_write
 from toolbox.worker import REPLY_BYTES, Drop, Run, decode_reply, encode
 
 ROUTES: Final = 4_096
@@ -48,8 +49,13 @@ class Client:
 
     name: str
     waiting: deque[_Job] = field(default_factory=deque)
+    """Its reads; writes wait in the one queue for all clients."""
+    queued: int = 0
+    """How many of its calls wait, writes too."""
     running: set[_Job] = field(default_factory=set)
     gone: bool = False
+    blocked: bool = False
+    """True while it does not read its replies: none of its waiting reads is started."""
 
 
 @dataclass(eq=False, slots=True)
@@ -61,6 +67,7 @@ class _Job:
     future: asyncio.Future[Reply]
     submitted: float
     worker: Worker | None = None
+    cancelled: bool = False
 
 
 class Service:
@@ -88,8 +95,9 @@ class Service:
         self._client_limit = client_limit
         self._readers: list[Worker] = []
         self._writer: Worker | None = None
-        self._writer_starting = False
+        self._writer_starting: asyncio.Task[None] | None = None
         self._ring: deque[Client] = deque()
+        self._blocked: set[Client] = set()
         self._writes: deque[_Job] = deque()
         self._waiting = 0
         self._routes: OrderedDict[str, list[Worker]] = OrderedDict()
@@ -110,8 +118,7 @@ class Service:
         for _ in range(self.size):
             self._background(self._keep_reader())
         if recover:
-            self._writer_starting = True
-            self._background(self._start_writer())
+            self._replace_writer()
 
     async def _keep_reader(self) -> None:
         worker = await self._spawn("read")
@@ -170,45 +177,48 @@ class Service:
         self.log("worker_replaced", "warning", pid=worker.pid, calls=worker.calls)
         if worker is self._writer:
             self._writer = None
-            self._pump()
+            self._replace_writer()  # at once: it rolls back what was left half done
         elif worker in self._readers:
             self._readers.remove(worker)
             self._background(self._keep_reader())
 
-    def _background(self, coroutine: Any) -> None:
-        task = self._loop.create_task(coroutine)
+    def _background(self, coroutine: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = self._loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
-    async def stop(self, drain_seconds: float = limits.CALL_SECONDS + GRACE_SECONDS) -> None:
+    async def stop(self) -> None:
         """Answer what waits with E_CANCELLED, let running calls end, then end the workers."""
         self._stopping = True
-        for client in list(self._ring):
+        for client in (*self._ring, *self._blocked):
             while client.waiting:
-                self._refuse(client.waiting.popleft())
+                self._drop(client.waiting.popleft(), _stopping())
         while self._writes:
-            self._refuse(self._writes.popleft())
+            self._drop(self._writes.popleft(), _stopping())
         self._ring.clear()
+        if not await self._drained(self.seconds + GRACE_SECONDS):
+            self.log("stop_forced", "warning", running=len(self._jobs))
+        self._pool.close()
+        await self._drained(GRACE_SECONDS)  # what still ran is answered by its worker's end
+
+    async def _drained(self, seconds: float) -> bool:
         if self._jobs:
             self._idle.clear()
             try:
-                await asyncio.wait_for(self._idle.wait(), drain_seconds)
+                await asyncio.wait_for(self._idle.wait(), seconds)
             except TimeoutError:
-                self.log("stop_forced", "warning", running=len(self._jobs))
-        self._pool.close()
+                return False
+        return True
 
-    def _refuse(self, job: _Job) -> None:
+    def _drop(self, job: _Job, why: Cancelled) -> None:
+        """Answer a call that waited and will not run."""
+        self._unqueue(job)
+        self._finish(job, failure(op_of(job.call), why))
+
+    def _unqueue(self, job: _Job) -> None:
         self._waiting -= 1
-        self._finish(
-            job,
-            failure(
-                _op(job.call),
-                Cancelled(
-                    "the daemon is stopping; this call was not started",
-                    hint="start the daemon again",
-                ),
-            ),
-        )
+        job.client.queued -= 1
 
     # -- calls --------------------------------------------------------------------------------
 
@@ -225,33 +235,43 @@ class Service:
         )
         problem: ToolboxError | None = None
         if self._stopping:
-            problem = Cancelled("the daemon is stopping", hint="start the daemon again")
+            problem = _stopping()
+        elif client.gone:
+            problem = _gone()
         elif self._waiting >= self._waiting_limit:
             problem = Busy(
                 f"{self._waiting} calls are waiting, at most {self._waiting_limit}",
                 hint="try again in a second",
                 at={"retry_after_ms": 1000, "limit": self._waiting_limit},
             )
-        elif len(client.waiting) >= self._client_limit:
-            problem = Busy(
-                f"{len(client.waiting)} calls of this client are waiting, at most "
-                f"{self._client_limit}",
-                hint="wait for replies before sending more, or try again in a second",
-                at={"retry_after_ms": 1000, "limit": self._client_limit},
-            )
+        elif client.queued >= self._client_limit:
+            problem = self.too_many(client.queued, self._client_limit)
         if problem is not None:
-            self._jobs.add(job)
-            self._finish(job, failure(_op(call), problem))
+            self._finish(job, failure(op_of(call), problem))
             return job.future
         self._waiting += 1
+        client.queued += 1
         if write:
             self._writes.append(job)
         else:
-            if not client.waiting:
+            if not client.waiting and not client.blocked:
                 self._ring.append(client)
             client.waiting.append(job)
         self._pump()
         return job.future
+
+    def has_room(self, client: Client) -> bool:
+        """Whether one more call of this client would be queued and not refused as busy."""
+        return client.queued < self._client_limit and self._waiting < self._waiting_limit
+
+    @staticmethod
+    def too_many(waiting: int, most: int) -> Busy:
+        """The refusal for a client that has as many calls waiting as it may."""
+        return Busy(
+            f"{waiting} calls of this client are waiting, at most {most}",
+            hint="wait for replies before sending more, or try again in a second",
+            at={"retry_after_ms": 1000, "limit": most},
+        )
 
     def writes(self, call: Call) -> bool:
         """Whether a call changes the workspace."""
@@ -266,31 +286,56 @@ class Service:
         """A client went away: its waiting calls are dropped, its running reads are stopped."""
         client.gone = True
         while client.waiting:
-            job = client.waiting.popleft()
-            self._waiting -= 1
-            self._finish(job, failure(_op(job.call), Cancelled("the client went away")))
+            self._drop(client.waiting.popleft(), _gone())
+        for job in [j for j in self._writes if j.client is client]:
+            self._writes.remove(job)
+            self._drop(job, _gone())
+        self._blocked.discard(client)
         if client in self._ring:
             self._ring.remove(client)
         for job in list(client.running):
             if not job.write and job.worker is not None:
                 job.worker.kill()
 
+    def block(self, client: Client) -> None:
+        """A client does not read its replies: start none of its waiting reads until it does."""
+        client.blocked = True
+        self._blocked.add(client)
+        if client in self._ring:
+            self._ring.remove(client)
+
+    def unblock(self, client: Client) -> None:
+        """A client reads its replies again."""
+        if client in self._blocked:
+            self._blocked.discard(client)
+            client.blocked = False
+            if client.waiting:
+                self._ring.append(client)
+            self._pump()
+
     def cancel(self, future: asyncio.Future[Reply]) -> None:
         """Stop one call: a waiting one is dropped, a running read loses its worker."""
-        for job in list(self._jobs_of(future)):
-            if job.worker is not None:
-                if not job.write:
-                    job.worker.kill()
-            elif job in job.client.waiting:
-                job.client.waiting.remove(job)
-                if not job.client.waiting and job.client in self._ring:
-                    self._ring.remove(job.client)
-                self._waiting -= 1
-                self._finish(job, failure(_op(job.call), Cancelled("the call was cancelled")))
+        job = self._job_of(future)
+        if job is None:
+            return
+        if job.worker is not None:
+            if not job.write:
+                job.cancelled = True
+                job.worker.kill()
+            return
+        if job.write:
+            self._writes.remove(job)
+        else:
+            job.client.waiting.remove(job)
+            if not job.client.waiting and job.client in self._ring:
+                self._ring.remove(job.client)
+        self._drop(job, Cancelled("the call was cancelled before it was started"))
 
-    def _jobs_of(self, future: asyncio.Future[Reply]) -> list[_Job]:
-        waiting = [j for c in self._ring for j in c.waiting if j.future is future]
-        return waiting or [j for j in self._jobs if j.future is future]
+    def _job_of(self, future: asyncio.Future[Reply]) -> _Job | None:
+        """The call of a future, where it has not ended."""
+        waiting = (j for c in (*self._ring, *self._blocked) for j in c.waiting)
+        jobs = chain(self._jobs, waiting, self._writes)
+        return next((j for j in jobs if j.future is future), None)
 
     def _pump(self) -> None:
         while self._ring:
@@ -300,19 +345,23 @@ class Service:
             self._start(worker, job)
         while self._writes:
             if self._writer is None:
-                if not self._writer_starting:
-                    self._writer_starting = True
-                    self._background(self._start_writer())
+                self._replace_writer()
                 break
-            if self._writer.busy:
+            if self._writer.busy or not self._writer.alive:
                 break
             self._start(self._writer, self._writes.popleft())
+
+    def _replace_writer(self) -> asyncio.Task[None]:
+        """The task that brings up the write worker, which first rolls back open transactions."""
+        if self._writer_starting is None:
+            self._writer_starting = self._background(self._start_writer())
+        return self._writer_starting
 
     async def _start_writer(self) -> None:
         try:
             self._writer = await self._spawn("write")
         finally:
-            self._writer_starting = False
+            self._writer_starting = None
         self._pump()
 
     def _match(self) -> tuple[Worker | None, _Job | None]:
@@ -344,46 +393,39 @@ class Service:
         return worker, job
 
     def _start(self, worker: Worker, job: _Job) -> None:
-        self._waiting -= 1
+        self._unqueue(job)
         job.worker = worker
         job.client.running.add(job)
         self._jobs.add(job)
         try:
             answer = worker.begin(encode(Run(job.call)), job.call.seconds)
-        except WorkerDied as exc:
+        except (WorkerDied, UnicodeEncodeError) as exc:
             answer = self._loop.create_future()
             answer.set_exception(exc)
         self._background(self._run(worker, job, answer))
 
     async def _run(self, worker: Worker, job: _Job, answer: asyncio.Future[bytes]) -> None:
-        op = _op(job.call)
+        op = op_of(job.call)
         try:
             frame = await worker.result(answer)
             reply = decode_reply.decode(frame)
-        except WorkerTimedOut:
-            reply = failure(
-                op,
-                TimedOut(
-                    f"no answer within {job.call.seconds:g} s; its worker was killed and replaced, "
-                    "other calls went on",
-                    hint="narrow the question: a deeper path, a simpler pattern, a smaller file",
-                ),
-            )
-        except WorkerDied:
-            if job.client.gone:
-                reply = failure(op, Cancelled("the client went away"))
-            else:
-                reply = failure(
-                    op,
-                    Internal(
-                        "the worker of this call ended; it was replaced, other calls went on",
-                        hint="ask again; if it ends again, narrow the question",
-                    ),
-                )
+        except (WorkerTimedOut, WorkerDied) as exc:
+            if job.write:
+                await self._rolled_back(worker)
+            reply = failure(op, _ended(job, isinstance(exc, WorkerTimedOut)))
+        except UnicodeEncodeError:
+            reply = failure(op, BadCall("invalid Unicode: a lone surrogate in the call"))
         except Exception as exc:
             reply = failure(op, exc)
         self._finish(job, reply)
         self._pump()
+
+    async def _rolled_back(self, worker: Worker) -> None:
+        """Wait for the write worker after this one, so that nobody sees a half done write."""
+        if self._writer is worker:
+            self._writer = None
+        if self._writer is None and not self._stopping:
+            await asyncio.wait({self._replace_writer()}, timeout=HELLO_SECONDS)
 
     def _finish(self, job: _Job, reply: Reply) -> None:
         job.client.running.discard(job)
@@ -392,8 +434,8 @@ class Service:
             self._idle.set()
         seconds = time.perf_counter() - job.submitted
         outcome = "ok" if reply.ok else reply.code
-        size = len(reply.text) + len(reply.result)
-        op = reply.op if reply.code not in ("E_UNKNOWN_TOOL", "E_UNKNOWN_VERB") else "unknown"
+        size = size_bytes(reply.text) + len(reply.result)
+        op = reply.op if reply.op in _OPS else "unknown"
         self.metrics.observe(op, outcome, seconds, size, reply.cached)
         self.log(
             "call",
@@ -441,8 +483,44 @@ class Service:
         }
 
 
-def _op(call: Call) -> str:
-    return f"{call.tool.removeprefix('@')[:40]}.{call.cmd[:40]}"
+_OPS: Final = frozenset(f"{tool}.{name}" for tool, names in TOOLS.items() for name in names)
+"""What metrics are kept for; other names are a caller's own words."""
+
+
+def op_of(call: Call) -> str:
+    """A call's name as replies and log lines have it."""
+    op = f"{call.tool.removeprefix('@')[:40]}.{call.cmd[:40]}"
+    return op.encode("utf-8", "backslashreplace").decode()
+
+
+def _stopping() -> Cancelled:
+    return Cancelled(
+        "the daemon is stopping; this call was not started", hint="start the daemon again"
+    )
+
+
+def _gone() -> Cancelled:
+    return Cancelled("the client went away; this call was not started")
+
+
+def _ended(job: _Job, timed_out: bool) -> ToolboxError:
+    """Why a call whose worker was killed or died has no answer of its own."""
+    if job.client.gone or job.cancelled:
+        return Cancelled("the call was cancelled while it ran; it changed nothing")
+    hint = "ask again; if it ends again, narrow the question"
+    if job.write:
+        hint = "@diff history tells whether it was applied; a write that was half done is undone"
+    elif timed_out:
+        hint = "narrow the question: a deeper path, a simpler pattern, a smaller file"
+    if timed_out:
+        return TimedOut(
+            f"no answer within {job.call.seconds:g} s; its worker was killed and replaced, "
+            "other calls went on",
+            hint=hint,
+        )
+    return Internal(
+        "the worker of this call ended; it was replaced, other calls went on", hint=hint
+    )
 
 
 def _route(call: Call) -> str:

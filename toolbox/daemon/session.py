@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import select
+import socket
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 
 import msgspec
 import orjson
 
 from toolbox import limits
-from toolbox.daemon.service import Client, Service
+from toolbox.daemon.service import Client, Service, op_of
 from toolbox.dispatch import Call, failure
-from toolbox.errors import BadCall
+from toolbox.errors import BadCall, TooLarge
 from toolbox.output import Reply
 from toolbox.registry import TOOLS, is_write
 from toolbox.wire import jsonl, tags
@@ -28,25 +32,47 @@ PREAMBLE: Final = b"TOOLBOX/1 "
 """A client on the socket may choose its framing with a first line: `TOOLBOX/1 jsonl cap=0`."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A call that its stream's order does not let start yet."""
+
+    call: Call
+    write: bool
+    patient: bool
+    future: asyncio.Future[Reply]
+
+
 class Order:
-    """The rule within a message: calls before a write end before it starts, calls after it wait."""
+    """The rule of a stream: calls before a write end before it starts, calls after it wait."""
 
     def __init__(self, service: Service, client: Client) -> None:
         self._service = service
         self._client = client
         self._running: set[asyncio.Future[Reply]] = set()
-        self._held: deque[tuple[Call, asyncio.Future[Reply]]] = deque()
+        self._held: deque[_Held] = deque()
         self._writing = False
 
-    def submit(self, call: Call) -> asyncio.Future[Reply]:
-        """A future with the call's reply; it starts as soon as the order allows."""
-        if not self._held and not self._writing:
-            write = self._service.writes(call)
-            if not write or not self._running:
-                return self._start(call, write)
-        outer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._held.append((call, outer))
-        return outer
+    def submit(self, call: Call, *, patient: bool) -> asyncio.Future[Reply]:
+        """A future with the call's reply; it starts as soon as the order allows.
+
+        patient: the call is one of a message's many, which all run: where its client has as many
+        waiting as it may, it is held back until there is room, and not refused as busy.
+        """
+        write = self._service.writes(call)
+        if not self._held and self._may_start(write, patient):
+            return self._start(call, write)
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        most = limits.WAITING_CALLS if patient else limits.WAITING_CALLS_CLIENT
+        if len(self._held) >= most:
+            future.set_result(failure(op_of(call), self._service.too_many(len(self._held), most)))
+        else:
+            self._held.append(_Held(call, write, patient, future))
+        return future
+
+    def _may_start(self, write: bool, patient: bool) -> bool:
+        if self._writing or (write and self._running):
+            return False
+        return not (patient and self._running and not self._service.has_room(self._client))
 
     def _start(self, call: Call, write: bool) -> asyncio.Future[Reply]:
         future = self._service.submit(self._client, call)
@@ -62,28 +88,18 @@ class Order:
         self._running.discard(future)
         if not self._running:
             self._writing = False
-        while self._held and not self._writing:
-            call, outer = self._held[0]
-            write = self._service.writes(call)
-            if write and self._running:
-                return
-            self._held.popleft()
-            inner = self._start(call, write)
+        while self._held and self._may_start(self._held[0].write, self._held[0].patient):
+            held = self._held.popleft()
+            inner = self._start(held.call, held.write)
             if inner.done():
-                _copy(inner, outer)
+                _copy(inner, held.future)
             else:
-                inner.add_done_callback(lambda done, to=outer: _copy(done, to))  # type: ignore[misc]
+                inner.add_done_callback(partial(_copy, to=held.future))
 
 
 def _copy(done: asyncio.Future[Reply], to: asyncio.Future[Reply]) -> None:
     if not to.done():
         to.set_result(done.result())
-
-
-def _ready(reply: Reply) -> asyncio.Future[Reply]:
-    future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-    future.set_result(reply)
-    return future
 
 
 class Session:
@@ -113,6 +129,8 @@ class Session:
         self._buffer = bytearray()
         self._discarding = False
         self._message: TagMessage | None = None
+        self._speaking: deque[TagMessage] = deque()
+        """Messages in tags whose replies are not all out, the oldest first."""
         self._order = Order(service, client)
 
     def feed(self, data: bytes) -> None:
@@ -122,7 +140,7 @@ class Session:
     def end(self) -> None:
         """The input has ended: what is left is a whole message."""
         if self._framing == "jsonl":
-            if self._buffer:
+            if self._buffer and not self._discarding:
                 line, self._buffer = bytes(self._buffer), bytearray()
                 self._line(line)
         elif self._message is not None:
@@ -135,9 +153,10 @@ class Session:
         if self._ended and self._open == 0 and not self.done.done():
             self.done.set_result(None)
 
-    def _call(self, call: Call, order: Order) -> asyncio.Future[Reply]:
-        self._open += 1
-        return order.submit(call)
+    @property
+    def idle(self) -> bool:
+        """Whether every call so far has its reply."""
+        return self._open == 0
 
     def _closed(self) -> None:
         self._open -= 1
@@ -177,7 +196,8 @@ class Session:
         match item:
             case jsonl.Direct():
                 call = Call(item.name, item.cmd, item.args, self._cap, self._seconds)
-                future = self._call(call, self._order)
+                self._open += 1
+                future = self._order.submit(call, patient=False)
                 ident = item.id
                 if future.done():
                     self._reply_jsonl(ident, 0, future)
@@ -194,8 +214,8 @@ class Session:
         ident = item.id
         message = TagMessage(
             self,
-            Order(self._service, self._client),
-            lambda index, call, reply: self._emit_jsonl(ident, index, reply),
+            self._order,
+            lambda message, index, call, reply: self._emit_jsonl(ident, index, reply),
             in_order=False,
             closing=lambda m: self._close_jsonl(ident, m),
         )
@@ -224,25 +244,35 @@ class Session:
     # -- tags ----------------------------------------------------------------------------------
 
     def _feed_tags(self, data: bytes) -> None:
-        while data:
-            head, nul, data = data.partition(b"\0")
+        *whole, rest = data.split(b"\0")
+        for part in whole:
+            message = self._message or self._begin_tags()
+            message.feed(part)
+            message.finish(terminated=True)
+            self._message = None
+        if rest:
             if self._message is None:
-                if not nul and not head:
-                    return
-                self._message = TagMessage(
-                    self,
-                    Order(self._service, self._client),
-                    self._emit_tags,
-                    in_order=True,
-                    closing=self._close_tags,
-                )
-            self._message.feed(head)
-            if nul:
-                self._message.finish(terminated=True)
-                self._message = None
+                self._message = self._begin_tags()
+            self._message.feed(rest)
 
-    def _emit_tags(self, index: int, call: tags.Call | tags.Bad, reply: Reply) -> None:
-        self._write(tagged(call, reply))
+    def _begin_tags(self) -> TagMessage:
+        message = TagMessage(
+            self, self._order, self._emit_tags, in_order=True, closing=self._close_tags
+        )
+        self._speaking.append(message)
+        return message
+
+    def _emit_tags(
+        self, message: TagMessage, index: int, call: tags.Call | tags.Bad, reply: Reply
+    ) -> None:
+        self._say(message, tagged(call, reply))
+
+    def _say(self, message: TagMessage, data: bytes) -> None:
+        """Write for a message, or keep it while an older one still has replies to come."""
+        if message is self._speaking[0]:
+            self._write(data)
+        else:
+            message.unsaid.append(data)
 
     def _close_tags(self, message: TagMessage) -> None:
         out = b""
@@ -251,7 +281,13 @@ class Session:
         if message.terminated:
             out += b"\0"
         if out:
-            self._write(out)
+            self._say(message, out)
+        message.closed = True
+        while self._speaking and self._speaking[0].closed:
+            self._speaking.popleft()
+            if self._speaking and self._speaking[0].unsaid:
+                self._write(b"".join(self._speaking[0].unsaid))
+                self._speaking[0].unsaid.clear()
 
 
 def tagged(call: tags.Call | tags.Bad, reply: Reply) -> bytes:
@@ -282,7 +318,7 @@ class TagMessage:
         self,
         session: Session,
         order: Order,
-        emit: Callable[[int, Any, Reply], None],
+        emit: Callable[[TagMessage, int, Any, Reply], None],
         *,
         in_order: bool,
         closing: Callable[[TagMessage], None],
@@ -298,6 +334,9 @@ class TagMessage:
         self.calls = 0
         self.skipped: list[str] = []
         self.terminated = False
+        self.closed = False
+        self.unsaid: list[bytes] = []
+        """What it has to say while an older message of the stream still speaks."""
         self._finished = False
         session._open += 1
 
@@ -334,7 +373,7 @@ class TagMessage:
                 self._replied(index, item, failure(_bad_op(item), item.error()))
                 continue
             call = worker_call(item, self._session._cap, self._session._seconds)
-            future = self._order.submit(call)
+            future = self._order.submit(call, patient=True)
             if future.done():
                 self._replied(index, item, future.result())
             else:
@@ -344,13 +383,13 @@ class TagMessage:
 
     def _replied(self, index: int, item: Any, reply: Reply) -> None:
         if not self._in_order:
-            self._emit(index, item, reply)
+            self._emit(self, index, item, reply)
             self._next += 1
         else:
             self._replies[index] = (item, reply)
             while self._next in self._replies:
                 done, text = self._replies.pop(self._next)
-                self._emit(self._next, done, text)
+                self._emit(self, self._next, done, text)
                 self._next += 1
         self._settle()
 
@@ -373,8 +412,8 @@ def _bad_op(item: tags.Bad) -> str:
     return item.name.removeprefix("@")[:40] if item.name else "message"
 
 
-def _too_large() -> BadCall:
-    return BadCall(
+def _too_large() -> TooLarge:
+    return TooLarge(
         f"the message is larger than {limits.MESSAGE_BYTES} bytes",
         hint="save large text to a file in the workspace and name the file",
     )
@@ -393,7 +432,14 @@ class StreamDoor(asyncio.Protocol):
         self._session: Session | None = None
         self._transport: asyncio.Transport | None = None
         self._head = b""
-        self._taken = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether every reply is out of our hands."""
+        if self._transport is None or self._transport.is_closing():
+            return True
+        quiet = self._session is None or self._session.idle
+        return quiet and not self._transport.get_write_buffer_size()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -422,18 +468,25 @@ class StreamDoor(asyncio.Protocol):
             if options.get("cap", "").isdigit():
                 cap = int(options["cap"])
             if kind not in ("tags", "jsonl"):
-                self._taken = True
                 assert self._transport is not None
                 if not self._takeover(kind, options, self._transport, rest):
                     self._refuse(f"unknown framing {kind!r}")
                 return
             self._framing = "jsonl" if kind == "jsonl" else "tags"
+        self._head = b""
+        self._begin(cap, rest)
+
+    def _begin(self, cap: int | None, rest: bytes) -> None:
         assert self._transport is not None
         self._session = Session(
-            self._service, self._client, self._framing, self._transport.write, cap_bytes=cap
+            self._service,
+            self._client,
+            self._framing,
+            self._transport.write,
+            cap_bytes=cap,
+            seconds=self._service.seconds,
         )
         self._session.done.add_done_callback(lambda _: self._close())
-        self._head = b""
         if rest:
             self._session.feed(rest)
 
@@ -450,27 +503,33 @@ class StreamDoor(asyncio.Protocol):
             self._transport.close()
 
     def eof_received(self) -> bool:
+        if self._hung_up():
+            return False
         if self._session is None:
-            if self._head:
-                self._framing = self._framing
-                self._session = Session(
-                    self._service,
-                    self._client,
-                    self._framing,
-                    self._transport.write if self._transport else (lambda _: None),
-                )
-                self._session.done.add_done_callback(lambda _: self._close())
-                self._session.feed(self._head)
-            else:
+            if not self._head:
                 return False
+            self._begin(None, self._head)
+            assert self._session is not None
         self._session.end()
         return True  # keep our side open until every reply is out
 
+    def _hung_up(self) -> bool:
+        """Whether the client closed its side for reading too: nobody is there for a reply."""
+        assert self._transport is not None
+        channel: socket.socket | None = self._transport.get_extra_info("socket")
+        if channel is None or channel.fileno() < 0:
+            return True
+        poll = select.poll()
+        poll.register(channel.fileno(), 0)
+        return any(events & select.POLLHUP for _, events in poll.poll(0))
+
     def pause_writing(self) -> None:
+        self._service.block(self._client)
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
+        self._service.unblock(self._client)
         if self._transport is not None:
             self._transport.resume_reading()
 

@@ -6,6 +6,9 @@ Nothing here ever holds file contents or arguments.
 from __future__ import annotations
 
 import json
+import os
+import select
+import stat
 import sys
 import time
 from bisect import bisect_left
@@ -33,16 +36,31 @@ BUCKETS_SECONDS: Final = (
 """Upper bounds of the latency histograms: a warm answer to the deadline."""
 
 
+LINE_BYTES: Final = select.PIPE_BUF - 1
+"""The longest log line: a pipe that is ready for writing takes as much without waiting."""
+
+
 class Log:
-    """JSON lines on standard error."""
+    """JSON lines on standard error.
+
+    A pipe that nobody reads must not stop the daemon: while it is full lines are left out, and the
+    next one that goes through says how many.
+    """
 
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._stream = stream if stream is not None else sys.stderr
+        self._dropped = 0
+        self._poll = _poll_for(self._stream)
 
     def __call__(self, event: str, level: str = "info", **fields: Any) -> None:
         if self._quiet and event == "call":
             return
+        if self._poll is not None and not self._poll.poll(0):
+            self._dropped += 1
+            return
+        if self._dropped:
+            fields["lines_dropped"], self._dropped = self._dropped, 0
         line = {
             "ts": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "level": level,
@@ -50,10 +68,24 @@ class Log:
             **fields,
         }
         try:
-            self._stream.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+            self._stream.write(json.dumps(line, default=str)[:LINE_BYTES] + "\n")
             self._stream.flush()
         except (OSError, ValueError):
             pass  # a closed log must not end a call
+
+
+def _poll_for(stream: TextIO) -> select.poll | None:
+    """Tells whether a line can be written without waiting; None where that never waits."""
+    try:
+        fd = stream.fileno()
+        mode = os.fstat(fd).st_mode
+    except (OSError, ValueError, AttributeError):
+        return None
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode)):
+        return None
+    poll = select.poll()
+    poll.register(fd, select.POLLOUT)
+    return poll
 
 
 @dataclass(slots=True)
