@@ -23,9 +23,11 @@ ANSWER_SECONDS = 60
 class Stdio:
     """`toolbox serve --stdio --format jsonl` with a thread that reads its lines."""
 
-    def __init__(self, workspace: pathlib.Path, *more: str) -> None:
+    def __init__(
+        self, workspace: pathlib.Path, *more: str, start: tuple[str, ...] = ("-m", "toolbox")
+    ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "toolbox", "serve", "--workspace", str(workspace),
+            [sys.executable, *start, "serve", "--workspace", str(workspace),
              "--stdio", "--format", "jsonl", *more],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
