@@ -49,3 +49,23 @@ def test_past_the_end_is_a_miss() -> None:
     doc = open_json(text, chain=("data",), indexed=True)
     with pytest.raises(Exception, match="3000 elements|0 to 2999|array\\[3000\\]"):
         find(doc, f"data[{len(values)}]")
+
+
+def test_elements_are_told_from_slices_up_to_a_page_of_them() -> None:
+    values = [json.dumps({"id": k, "name": "x" * 60}) for k in range(3_000)]
+    doc = open_json(("[" + ", ".join(values) + "]").encode())
+    elements = lazy.elements(lazy.root(doc))
+    assert isinstance(elements, LateElements)
+    for k in range(LateElements.TOLD):
+        assert elements[-k - 1].raw.decode() == values[-k - 1]
+    assert elements.kept_bytes == LateElements.SLICE_BYTES * len(values)
+    assert elements[7].raw.decode() == values[7]
+    assert elements.kept_bytes == 8 * len(values)
+    assert lazy.elements(lazy.root(doc)) is elements
+
+
+def test_slices_larger_than_what_they_tell_of_are_not_kept() -> None:
+    doc = open_json(b"[" + b"1," * 20_000 + b"1]")
+    elements = lazy.elements(lazy.root(doc))
+    assert elements.kept_bytes == 8 * 20_001
+    assert elements[20_000].raw == b"1"

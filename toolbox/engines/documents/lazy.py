@@ -251,10 +251,23 @@ def elements(node: Node) -> Elements:
             ends.append(end)
         made = Elements(node.doc, starts, ends)
     else:
-        made = _index(node, lazy, decode(_elements, lazy.view[node.start : node.end]))
+        raws = decode(_elements, lazy.view[node.start : node.end])
+        wide = len(raws) * LateElements.SLICE_BYTES <= node.end - node.start
+        make = _late if wide and node.end - node.start >= INDEX_FROM_BYTES else _index
+        made = make(node, lazy, raws)
     if node.end - node.start >= INDEX_FROM_BYTES:
         lazy.keep(node.start, made)
     return made
+
+
+def _late(node: Node, lazy: Kept, raws: list[Raw]) -> LateElements:
+    """An array's slices, whose index is made when more than a few are asked for."""
+    return LateElements(
+        node.doc,
+        raws,
+        lambda one: address(one) - lazy.base,
+        lambda slices: _index(node, lazy, slices),
+    )
 
 
 def _index(node: Node, lazy: Kept, raws: list[Raw]) -> Elements:
@@ -442,13 +455,7 @@ def _pass(
     end = lazy.text.index(b"]", last) + 1
     here = Node(node.doc, start, end)
     if end - start >= INDEX_FROM_BYTES and start not in lazy.indexes:
-        late = LateElements(
-            node.doc,
-            value,
-            lambda one: address(one) - lazy.base,
-            lambda slices: _index(here, lazy, slices),
-        )
-        lazy.keep(start, late)
+        lazy.keep(start, _late(here, lazy, value))
     return here, found.repeated
 
 

@@ -77,9 +77,15 @@ class Elements(Sequence[Node]):
 class LateElements(Elements):
     """The elements that a pass over the text found, as slices of it.
 
-    One element is told from its slice. What asks for more (a second one, all of them) makes the
+    The first elements that are asked for are told from their slices. What asks for more makes the
     index first, which for many elements takes as long as the pass did.
     """
+
+    TOLD: Final = 64
+    """Elements told without an index: a page of a query's hits and some."""
+
+    SLICE_BYTES: Final = 64
+    """What a slice takes."""
 
     __slots__ = ("_index", "_place", "_slices", "_told")
 
@@ -92,7 +98,7 @@ class LateElements(Elements):
     ) -> None:
         """slices: what the pass found; place: a slice's offset; index: the index of them all."""
         self.doc, self._slices, self._place, self._index = doc, slices, place, index
-        self._told = False
+        self._told = 0
 
     def __getattr__(self, name: str) -> array[int]:
         # Only where `starts` and `ends` are not set yet.
@@ -110,16 +116,16 @@ class LateElements(Elements):
     @overload
     def __getitem__(self, at: slice) -> list[Node]: ...
     def __getitem__(self, at: int | slice) -> Node | list[Node]:
-        if isinstance(at, slice) or self._told or not self._slices:
+        if isinstance(at, slice) or self._told >= self.TOLD or not self._slices:
             return super().__getitem__(at)
-        self._told = True
+        self._told += 1
         one = self._slices[at]
         start = self._place(one)
         return Node(self.doc, start, start + len(one))
 
     @property
     def kept_bytes(self) -> int:
-        return 64 * len(self._slices) or 8 * len(self.starts)
+        return self.SLICE_BYTES * len(self._slices) or 8 * len(self.starts)
 
 
 class Members(Sequence[tuple[str, Node]]):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -32,6 +33,8 @@ _KEPT_TOKENS: Final = 600_000
 """Tokens kept beside one document, over all its columns; the least recently used go first."""
 
 _LOOK_EVERY: Final = 2_048
+
+_OPENING: Final = frozenset(b"{[")
 
 
 class Looks(Protocol):
@@ -117,11 +120,12 @@ def _native(node: Node, fields: Sequence[tuple[Segment, ...]]) -> dict[tuple[Seg
             return {}
         found = {}
         for field, path in zip(fields, names, strict=True):
-            values: list[Any] = rows
-            for name in path:
+            values: list[Any] = list(map(attrgetter(_attribute(path[0])), rows))
+            for name in path[1:]:
                 attribute = _attribute(name)
                 values = [v if v is UNSET else getattr(v, attribute) for v in values]
-            tokens = [None if v is UNSET else _token(bytes(v)) for v in values]
+            spelled = [None if v is UNSET else bytes(v) for v in values]
+            tokens = [t if t is None or t[0] not in _OPENING else t[:1] for t in spelled]
             found[field] = Column(tokens, tokens.count(None))
     return found
 
@@ -139,10 +143,6 @@ def _struct(level: dict[str, Any]) -> Any:
 
 def _attribute(name: str) -> str:
     return "f_" + name.encode().hex()
-
-
-def _token(value: bytes) -> Token:
-    return value if value[0] not in b"{[" else value[:1]
 
 
 def _by_hand(
