@@ -8,9 +8,11 @@ import socket
 from collections.abc import Callable, Iterator
 
 import httpx
+import jsonschema
 import pytest
 
 from tests.daemon.conftest import Stdio
+from toolbox.registry import all_verbs
 
 JSON = {"content-type": "application/json"}
 
@@ -130,3 +132,47 @@ def test_metrics_and_openapi(http: httpx.Client) -> None:
     document = http.get("/openapi.json").json()
     assert document["openapi"] == "3.1.0"
     assert set(document["paths"]) >= {e["execute_url"] for e in http.get("/v1/tools").json()["tools"]}
+
+
+def _valid(schema: dict[str, object], value: object) -> None:
+    jsonschema.Draft202012Validator(schema).validate(value)
+
+
+def test_the_openapi_document_holds_for_every_example(http: httpx.Client, workspace: pathlib.Path) -> None:
+    """Bodies as the document says are taken, and answers are as it says."""
+    paths = http.get("/openapi.json").json()["paths"]
+    for verb in all_verbs():
+        operation = paths[f"/v1/tools/{verb.tool}-{verb.name}/versions/1.0.0/execute"]["post"]
+        takes = operation["requestBody"]["content"]["application/json"]["schema"]
+        jsonschema.Draft202012Validator.check_schema(takes)
+        for example in verb.examples:
+            for name, text in example.files.items():
+                (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+                (workspace / name).write_text(text)
+            nulls = {n: None for n, f in takes["properties"].items() if {"type": "null"} in f.get("anyOf", ())}
+            for body in (dict(example.args), {**nulls, **example.args}):
+                _valid(takes, body)
+                got = _execute(http, f"{verb.tool}-{verb.name}", body)
+                said = operation["responses"][str(got.status_code)]["content"]["application/json"]["schema"]
+                _valid(said, got.json())
+                assert got.status_code < 500
+                assert got.json()["ok"] is (example.fails is None), (verb.name, body, got.text)
+
+
+def test_a_number_past_its_maximum_is_as_the_document_says(http: httpx.Client) -> None:
+    paths = http.get("/openapi.json").json()["paths"]
+    for ident, body in (("diff-history", {"limit": 101}), ("json-query", {"text": "[]", "where": "a", "limit": 9999})):
+        takes = paths[f"/v1/tools/{ident}/versions/1.0.0/execute"]["post"]["requestBody"]
+        _valid(takes["content"]["application/json"]["schema"], body)
+        got = _execute(http, ident, body)
+        assert got.status_code == 200 and "taken as the most" in got.json()["text"]
+
+
+def test_blanks_around_a_header_are_no_part_of_it(http: httpx.Client) -> None:
+    token = http.headers["authorization"]
+    with socket.create_connection((http.base_url.host, http.base_url.port), 30) as raw:
+        raw.sendall(
+            f"GET /v1/tools HTTP/1.1\r\nHost: \t 127.0.0.1 \t\r\nAuthorization:   {token}  \r\n"
+            "Connection: close\r\n\r\n".encode()
+        )
+        assert raw.recv(65536).split(b" ")[1] == b"200"

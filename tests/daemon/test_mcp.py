@@ -8,12 +8,16 @@ import os
 import pathlib
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+import httpx2
 import pytest
-from mcp import ClientSession, StdioServerParameters
+from mcp import Client, ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.daemon.conftest import Stdio
 
 BRIDGE = ["-m", "toolbox", "mcp"]
 
@@ -153,3 +157,52 @@ def test_a_long_answer_is_cut_to_what_the_client_shows(tmp_path: pathlib.Path, w
     assert cap_for("codex-mcp-client", "revisions") == 4_600
     assert cap_for("gemini-cli-mcp-client") is None
     assert cap_for("something else") is None
+
+
+ERAS = ["legacy", "2026-07-28", "auto"]
+
+
+async def _both(client: Client) -> tuple[str, list[str], str, bool]:
+    async with client:
+        names = [t.name for t in (await client.list_tools()).tools]
+        got = await client.call_tool("json", {"cmd": "get", "file": "a.json", "path": "price"})
+        miss = await client.call_tool("json", {"cmd": "get", "file": "a.json", "path": "prise"})
+        return str(client.protocol_version), names, got.content[0].text, bool(miss.is_error)
+
+
+def _version(era: str) -> str:
+    return "2025-11-25" if era == "legacy" else "2026-07-28"
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_sdk_s_client_in_each_era_through_the_bridge(tmp_path: pathlib.Path, ws: pathlib.Path, era: str) -> None:
+    environment = _environment(tmp_path)
+    server = StdioServerParameters(
+        command=sys.executable, args=[*BRIDGE, "--workspace", str(ws)], env=environment
+    )
+    try:
+        got = asyncio.run(asyncio.wait_for(_both(Client(server, mode=era)), 90))
+    finally:
+        subprocess.run(
+            [sys.executable, "-m", "toolbox", "stop", "--workspace", str(ws)], env=environment,
+            capture_output=True, timeout=60,
+        )  # fmt: skip
+    assert got == (_version(era), ["json", "diff", "diff_apply"], "1.10", True)
+
+
+@pytest.fixture
+def http_door(workspace: pathlib.Path, serve: Callable[..., Stdio]) -> Iterator[dict[str, Any]]:
+    (workspace / "a.json").write_text('{"price": 1.10}')
+    yield serve("--http", "127.0.0.1:0").logged("http")
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_sdk_s_client_in_each_era_over_http(http_door: dict[str, Any], era: str) -> None:
+    async def main() -> Any:
+        headers = {"authorization": f"Bearer {http_door['token']}"}
+        async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=60) as http:
+            transport = streamable_http_client(http_door["url"] + "/mcp", http_client=http)
+            return await _both(Client(transport, mode=era))
+
+    got = asyncio.run(asyncio.wait_for(main(), 90))
+    assert got == (_version(era), ["json", "diff", "diff_apply"], "1.10", True)

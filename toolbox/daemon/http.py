@@ -19,10 +19,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sandbox import admission
 from toolbox import limits
+from toolbox.daemon.patience import PatientProtocol
 from toolbox.daemon.service import Client
 from toolbox.daemon.session import Session
 from toolbox.dispatch import Call, failure
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 BODY_BYTES: Final = limits.MESSAGE_BYTES
 """A request's body; past it 413."""
 
-HEADER_SECONDS: Final = 15.0
-"""How long headers may take to come, and a connection may rest between requests; past it 408."""
-
 BODY_SECONDS: Final = 20.0
 """How long a body may take to come; past it 408."""
+
+CLIENTS: Final = 64
+"""Callers whose place in the queue is remembered."""
 
 JSON: Final = "application/json"
 
@@ -119,70 +119,6 @@ class HttpDoor:
                 self._server.force_exit = True
 
 
-class PatientProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with an end to its patience: headers have a size and a time.
-
-    uvicorn itself waits for headers for ever, and buffers whatever comes.
-    """
-
-    _header_timer: asyncio.TimerHandle | None = None
-    _header_bytes = 0
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._wait_for_headers()
-
-    def _wait_for_headers(self) -> None:
-        self._header_bytes = 0
-        self._header_timer = self.loop.call_later(
-            HEADER_SECONDS,
-            self._give_up,
-            b"408 Request Timeout",
-            "E_TIMEOUT",
-            f"the headers did not come within {HEADER_SECONDS:g} s",
-        )
-
-    def _stop_waiting(self) -> None:
-        if self._header_timer is not None:
-            self._header_timer.cancel()
-            self._header_timer = None
-
-    def data_received(self, data: bytes) -> None:
-        if self._header_timer is not None:
-            self._header_bytes += len(data)
-        super().data_received(data)
-        if self._header_timer is not None and self._header_bytes > 2 * admission.HEADER_BYTES:
-            self._give_up(
-                b"431 Request Header Fields Too Large",
-                "E_TOO_LARGE",
-                f"the headers are larger than {admission.HEADER_BYTES} bytes",
-            )
-
-    def on_headers_complete(self) -> None:
-        self._stop_waiting()
-        super().on_headers_complete()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if not self.transport.is_closing() and self._header_timer is None:
-            self._wait_for_headers()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _give_up(self, status: bytes, code: str, message: str) -> None:
-        self._stop_waiting()
-        if self.transport.is_closing():
-            return
-        body = wire.error_body(code, message)
-        self.transport.write(
-            b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
-            b"connection: close\r\n\r\n%s" % (status, len(body), body)
-        )
-        self.transport.close()
-
-
 class Guard:
     """Refuses what must not reach a route; counts the body as it comes."""
 
@@ -195,7 +131,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        # Blanks around a value are no part of it (RFC 9110, 5.5); the parser leaves those behind it.
+        # Blanks around a value are no part of it (RFC 9110, 5.5); the parser leaves some.
         stripped = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         scope = {**scope, "headers": stripped}
         headers = admission.read_headers(stripped)
@@ -267,7 +203,17 @@ async def _refuse(send: Send, status: int, code: str, message: str) -> None:
 
 def build_app(daemon: Daemon, mcp: Any) -> Starlette:
     """The routes."""
-    client = Client("http")
+    clients: dict[str, Client] = {}
+
+    def client_of(request: Request) -> Client:
+        """Who asks: a program at an address, so that one that floods keeps nobody else waiting."""
+        agent = request.headers.get("user-agent", "")
+        key = f"http {request.client.host if request.client else ''} {agent[:80]}"
+        if key not in clients:
+            if len(clients) >= CLIENTS:
+                clients.pop(next(iter(clients)))
+            clients[key] = Client(key)
+        return clients[key]
 
     def json_response(value: Any, status: int = 200) -> Response:
         return Response(orjson.dumps(value), status, media_type=JSON)
@@ -296,7 +242,7 @@ def build_app(daemon: Daemon, mcp: Any) -> Starlette:
         except ToolboxError as exc:
             return Response(failure(op, exc).envelope(), 400, media_type=JSON)
         call = Call(tool, cmd, body, None, daemon.service.seconds)
-        reply = await _run(daemon, client, call, request)
+        reply = await _run(daemon, client_of(request), call, request)
         if ident == wire.SEQUENCE_ID and reply.ok:
             return Response(reply.result, 200, media_type=JSON)
         return Response(
@@ -313,11 +259,9 @@ def build_app(daemon: Daemon, mcp: Any) -> Starlette:
         )
         session.feed(await wire.message_bytes(request))
         session.end()
-        try:
-            await session.done
-        except asyncio.CancelledError:
+        if not await _done_or_gone(request, session.done):
             daemon.service.leave(caller)
-            raise
+            await session.done
         return Response(b"".join(parts), 200, media_type="text/plain; charset=utf-8")
 
     async def openapi(request: Request) -> Response:
@@ -392,15 +336,20 @@ def _not_message(request: Request) -> Response | None:
 async def _run(daemon: Daemon, client: Client, call: Call, request: Request) -> Reply:
     """The call's reply; a caller that hangs up frees its worker."""
     future = daemon.service.submit(client, call)
+    if not await _done_or_gone(request, future):
+        daemon.service.cancel(future)
+    return await future
+
+
+async def _done_or_gone(request: Request, future: asyncio.Future[Any]) -> bool:
+    """True once the future is done, False where its caller hung up before."""
     if future.done():
-        return future.result()
+        return True
     watcher = asyncio.ensure_future(_gone(request.receive))
     either: set[asyncio.Future[Any]] = {future, watcher}
     try:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if not future.done():
-            daemon.service.cancel(future)
-        return await future
+        return future.done()
     finally:
         watcher.cancel()
 
