@@ -327,7 +327,7 @@ def test_a_stop_answers_running_waiting_and_held_calls(
 def test_a_write_worker_that_dies_is_undone_before_its_caller_hears_of_it(
     door: tuple[str, Stdio], workspace: pathlib.Path
 ) -> None:
-    path, daemon = door
+    path, _ = door
     (workspace / "n.json").write_text('{"n": 0}\n')
     with dial(path, b"TOOLBOX/1 jsonl\n") as channel, dial(path, b"TOOLBOX/1 control\n") as control:
         lines, answers = channel.makefile("rb"), control.makefile("rb")
