@@ -201,6 +201,9 @@ class Renderer:
         rules: dict[str, Any] = {"type": types[0] if len(types) == 1 else types}
         if named := find_format(tally):
             rules["format"] = named
+        if tally.cut:
+            # Some of these values were not looked into: what the others hold must not bind them.
+            return rules
         if tally.members is not None and levels != 0:
             rules["additionalProperties"] = self._rules(tally.members, levels - 1)
         elif tally.fields and levels != 0:
