@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -186,3 +187,36 @@ def test_one_native_pass_answers_as_the_walk_does(rows: list[dict[str, object]],
     array = hits(json.dumps(rows), where)
     walked = hits(json.dumps({str(k): row for k, row in enumerate(rows)}), where)
     assert array == walked
+
+
+SPELLINGS = (
+    "0", "-0", "0.0", "1", "1.0", "1e0", "-1", "1.10", "1.1", "9007199254740992", "9007199254740993",
+    "9007199254740992.0", "1e400", "1E400", "10e399", "-1e400", "1e-400", "0.1", "0.10000000000000000001",
+    "1.7976931348623157e308", "1e309", "123456789012345678901234567890", "5e-324", "3e-324",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("op", ["=", "!=", "<", "<=", ">", ">="])
+def test_numbers_compare_by_exact_value_however_near_their_doubles(op: str) -> None:
+    holds = {
+        "=": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b,
+        "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+    }[op]  # fmt: skip
+    rows = "[" + ",".join(f'{{"v":{s}}}' for s in SPELLINGS) + "]"
+    for value in SPELLINGS:
+        expected = [k for k, s in enumerate(SPELLINGS) if holds(Fraction(s), Fraction(value))]
+        assert hits(rows, f"v{op}{value}") == expected, value
+
+
+def test_a_bare_value_meets_a_yaml_number_by_its_spelling_and_by_its_value() -> None:
+    rows = "- v: 0x1F\n- v: '0x1F'\n- v: 31\n- v: .inf\n- v: 1_000\n"
+    assert hits(rows, "v=0x1F", "a.yaml") == [0, 1]
+    assert hits(rows, 'v="0x1F"', "a.yaml") == [1]
+    assert hits(rows, "v=31", "a.yaml") == [0, 2]
+    assert hits(rows, "v=.inf", "a.yaml") == [3]
+    assert hits(rows, "v>100", "a.yaml") == [3]  # 1_000 is a string in YAML 1.2
+
+
+def test_digits_of_other_scripts_are_text() -> None:
+    rows = json.dumps([{"v": 12}, {"v": "1\uff12"}], ensure_ascii=False)
+    assert hits(rows, "v=1\uff12") == [1]

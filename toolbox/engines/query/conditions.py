@@ -17,7 +17,7 @@ from toolbox.engines.query.where import Term
 
 Test = Callable[[bytes], bool]
 
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)
 _QUOTE: Final = 0x22
 _NUMERIC: Final = frozenset(b"-+.0123456789")
 _WORDS: Final = frozenset((b"true", b"false", b"null"))
@@ -27,6 +27,18 @@ _CONTAINERS: Final = frozenset(b"{[")
 def is_number(text: str) -> bool:
     """Whether a bare value is a JSON number."""
     return _NUMBER.fullmatch(text) is not None
+
+
+def _double(token: bytes) -> float | None:
+    """The double nearest to a number, None where it is not spelled as JSON does.
+
+    Rounding keeps order: two numbers whose doubles differ are apart in the same way, and only
+    those with one double need a look at their digits.
+    """
+    try:
+        return float(token)
+    except ValueError:
+        return None
 
 
 def text_of(token: bytes) -> str:
@@ -64,13 +76,11 @@ def cost(term: Term) -> int:
 def _equality(term: Term) -> Test:
     value = term.value
     string = json.dumps(value, ensure_ascii=False).encode()
-    plain = b'"' + value.encode() + b'"'
-    if term.quoted:
-        number = False
-        word = b""
-    else:
-        number = is_number(value)
-        word = value.encode() if value.encode() in _WORDS else b""
+    bare = value.encode()
+    plain = b'"' + bare + b'"'
+    number = not term.quoted and is_number(value)
+    word = bare if not term.quoted and bare in _WORDS else b""
+    near = float(value) if number else 0.0
 
     def test(token: bytes) -> bool:
         first = token[0]
@@ -78,8 +88,13 @@ def _equality(term: Term) -> Test:
             if b"\\" not in token:
                 return token == plain
             return token == string or text_of(token) == value
-        if number and first in _NUMERIC:
-            return equal(token.decode(), value)
+        if first in _NUMERIC:
+            if term.quoted or not number:
+                return not term.quoted and token == bare  # as YAML spells it: 0x1F, .inf
+            if token == bare:
+                return True
+            double = _double(token)
+            return (double is None or double == near) and equal(token.decode(), value)
         return bool(word) and token == word
 
     return test
@@ -89,12 +104,16 @@ def _order(term: Term) -> Test:
     numeric = not term.quoted and is_number(term.value)
     wanted: tuple[int, ...] = {"<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}[term.op]
     value = term.value
+    near = float(value) if numeric else 0.0
 
     def test(token: bytes) -> bool:
         first = token[0]
         if numeric:
             if first not in _NUMERIC:
                 return False
+            double = _double(token)
+            if double is not None and double != near:
+                return (1 if double > near else -1) in wanted
             order = compare(token.decode(), value)
             return order is not None and order in wanted
         if first != _QUOTE:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-_NUMBER: Final = re.compile(r"([-+]?)(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?")
+_NUMBER: Final = re.compile(r"([-+]?)(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?", re.ASCII)
 _RADIX: Final = re.compile(r"([-+]?)0([xXoObB])([0-9a-fA-F_]+)")
 _BASES: Final = {"x": 16, "o": 8, "b": 2}
 _EXPONENT_DIGITS: Final = 4_000

@@ -81,7 +81,7 @@ def apply_filter(node: Node, terms: Sequence[Term], deadline: Looks | None) -> F
         else:
             column = found[id(term)]
             never = term.op in ("~", "!~") and not any(
-                t is not None and can_match_pattern(t) for t in set(column.tokens)
+                t is not None and can_match_pattern(t) for t in column.tokens
             )
             before = told.get(term.field)
             told[term.field] = Told(

@@ -72,8 +72,8 @@ class QueryResult(Result, frozen=True, kw_only=True):
 
 def run(args: QueryArgs, ctx: Context) -> Answer:
     terms = parse_where(args.where)
-    chosen = [args.select] if isinstance(args.select, str) else args.select
-    select = [(name, () if name == ELEMENT_KEY else parse(name)) for name in chosen or ()]
+    chosen = [args.select] if isinstance(args.select, str) else args.select or ()
+    select = [(name, () if name == ELEMENT_KEY else parse(name)) for name in dict.fromkeys(chosen)]
     doc = open_source(args, ctx, args.path)
     cached = ctx.documents.hit
     found = find(doc, args.path, ctx.deadline)
