@@ -71,7 +71,7 @@ def test_calls_after_a_write_see_what_it_wrote(door: str, workspace: pathlib.Pat
     parts = []
     for k in range(6):
         patch = json.dumps(f'@@ -1 +1 @@\n-{{"n": {k}}}\n+{{"n": {k + 1}}}\n')
-        parts.append(f"""<tool_call name="@json" args='{{"cmd":"get","args":{{"file":"n.json","path":"n"}}}}' />""")
+        parts.append("""<tool_call name="@json" args='{"cmd":"get","args":{"file":"n.json","path":"n"}}' />""")
         parts.append(f"""<tool_call name="@diff" args='{{"cmd":"apply","args":{{"file":"n.json","patch":{patch},"dry_run":false}}}}' />""")
     parts.append("""<tool_call name="@json" args='{"cmd":"get","args":{"file":"n.json","path":"n"}}' />""")
     with dial(door, b"TOOLBOX/1 jsonl\n") as channel:
