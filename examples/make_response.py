@@ -32,9 +32,11 @@ def run(k: int, rng: random.Random) -> str:
         f'"attempts":[{",".join(str(200 + rng.randrange(5)) for _ in range(1 + k % 3))}]',
     ]
     if status == "failed":
-        fields.append(f'"error":{{"message":"{rng.choice(ERRORS)}","retryable":{str(k % 2 == 0).lower()}}}')
-    fields.append('"finished_at":null' if status == "running" else
-                  f'"finished_at":"2026-03-{1 + k % 28:02}T{k % 24:02}:{k % 60:02}:59Z"')  # fmt: skip
+        retryable = str(k % 2 == 0).lower()
+        error = f'{{"message":"{rng.choice(ERRORS)}","retryable":{retryable}}}'
+        fields.append(f'"error":{error}')
+    ended = f'"2026-03-{1 + k % 28:02}T{k % 24:02}:{k % 60:02}:59Z"'
+    fields.append('"finished_at":' + ("null" if status == "running" else ended))
     return "{" + ",".join(fields) + "}"
 
 
