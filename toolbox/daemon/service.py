@@ -11,6 +11,7 @@ import os
 import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
@@ -437,7 +438,10 @@ class Service:
         size = size_bytes(reply.text) + len(reply.result)
         op = reply.op if reply.op in _OPS else "unknown"
         self.metrics.observe(op, outcome, seconds, size, reply.cached)
-        self.log(
+        if not job.future.done():
+            job.future.set_result(reply)
+        tell = partial(
+            self.log,
             "call",
             client=job.client.name,
             op=reply.op,
@@ -445,8 +449,7 @@ class Service:
             bytes=size,
             outcome=outcome,
         )
-        if not job.future.done():
-            job.future.set_result(reply)
+        self._loop.call_soon(tell)  # behind what hands the reply out: nobody waits for a log line
 
     # -- kept documents ------------------------------------------------------------------------
 

@@ -40,6 +40,11 @@ LINE_BYTES: Final = select.PIPE_BUF - 1
 """The longest log line: a pipe that is ready for writing takes as much without waiting."""
 
 
+_encode = json.JSONEncoder(default=str).encode
+"""ASCII only, so that a line's characters are its bytes. Made once: `json.dumps` makes an encoder
+for each call that names an option."""
+
+
 class Log:
     """JSON lines on standard error.
 
@@ -68,7 +73,7 @@ class Log:
             **fields,
         }
         try:
-            self._stream.write(json.dumps(line, default=str)[:LINE_BYTES] + "\n")
+            self._stream.write(_encode(line)[:LINE_BYTES] + "\n")
             self._stream.flush()
         except (OSError, ValueError):
             pass  # a closed log must not end a call
