@@ -360,7 +360,9 @@ def test_nesting_has_no_depth_that_breaks() -> None:
         ("bad", "bad_json"),
         CALL,
     ]
-    assert brief(parse([tag('{"cmd":"get","args":{"a":' + "[" * 100_000)])) == [("bad", "truncated")]
+    assert brief(parse([tag('{"cmd":"get","args":{"a":' + "[" * 100_000)])) == [
+        ("bad", "truncated")
+    ]
 
 
 def test_explained_numbers_are_as_spelled() -> None:
@@ -385,7 +387,7 @@ HOSTILE = {
     "curly": "<tool_call name=“a",
     "bodies": '<tool_call>{"a":"',
     "comments": "<!-",
-    "strings": "<tool_call name=@json args='{\"a\":\"b' ",
+    "strings": '<tool_call name=@json args=\'{"a":"b\' ',
 }
 
 

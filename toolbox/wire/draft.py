@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from toolbox.arguments import nearest
 from toolbox.wire import shape
@@ -35,11 +35,11 @@ class Tools:
 class Draft:
     """What a tag has said so far."""
 
+    tools: Tools
     attributes: dict[str, str] = field(default_factory=dict)
     args: bytes | None = None
     quote: str = ""
     refused: Refused | None = None
-    notes: list[str] = field(default_factory=list)
     whole: bool = True
 
     def refuse(self, reason: Reason, message: str) -> None:
@@ -62,8 +62,15 @@ def place(what: str, data: bytearray, start: int, at: int) -> str:
     return f"{what}: got {got!r}{after}" if got else f"{what}{after}"
 
 
+_OF_ARGS: Final = frozenset({"bad_json", "args_not_object", "duplicate_key"})
+
+
 def refusal(draft: Draft) -> Bad:
+    """Why the tag makes no call: first that there is no such tool, then what is wrong with args."""
     assert draft.refused is not None
+    name = draft.attributes.get("name")
+    if name is not None and draft.refused.reason in _OF_ARGS and (bad := _unknown(draft, name)):
+        return bad
     return Bad(
         reason=draft.refused.reason,
         message=draft.refused.message,
@@ -87,7 +94,7 @@ def broken(draft: Draft, reason: Reason, data: bytearray, at: int) -> Bad | None
     return refusal(draft)
 
 
-def cut(draft: Draft, tools: Tools) -> Call | Bad | None:
+def cut(draft: Draft) -> Call | Bad | None:
     """The message ends inside the tag, outside of any value."""
     if draft.is_mention:
         return None
@@ -95,25 +102,25 @@ def cut(draft: Draft, tools: Tools) -> Call | Bad | None:
     if draft.args is None:
         draft.refuse("truncated", "the message ends inside the tag")
         return refusal(draft)
-    return finish(draft, tools)
+    return finish(draft)
 
 
-def finish(draft: Draft, tools: Tools) -> Call | Bad | None:
+def finish(draft: Draft) -> Call | Bad | None:
     """The call that the tag makes, or why it makes none."""
     if draft.is_mention:
         return None
     if draft.refused is not None:
         return refusal(draft)
     try:
-        return _understand(draft, tools)
+        return _understand(draft)
     except Refused as exc:
         draft.refuse(exc.reason, exc.message)
         return refusal(draft)
 
 
-def _understand(draft: Draft, tools: Tools) -> Call | Bad:
+def _understand(draft: Draft) -> Call | Bad:
     name = draft.attributes.get("name")
-    if name is not None and (bad := _unknown(draft, name, tools)):
+    if name is not None and (bad := _unknown(draft, name)):
         return bad
     decoded = (
         shape.Decoded({}, b"{}")
@@ -125,13 +132,13 @@ def _understand(draft: Draft, tools: Tools) -> Call | Bad:
     decoded, inner_name, ident = shape.unwrap(decoded, name)
     if inner_name is None:
         raise Refused("missing_name", "the tag has no name attribute")
-    if bad := _unknown(draft, inner_name, tools):
+    if bad := _unknown(draft, inner_name):
         return bad
     shaped = shape.shape(decoded)
     tool = inner_name.strip().removeprefix("@")
-    notes = list(draft.notes)
+    notes = []
     if decoded.python or not draft.whole:
-        writes = tools.may_write(tool, shaped.cmd, shaped.args)
+        writes = draft.tools.may_write(tool, shaped.cmd, shaped.args)
         if not draft.whole:
             if writes:
                 raise Refused("truncated", "the message ends before the tag does; nothing was run")
@@ -160,11 +167,11 @@ def _understand(draft: Draft, tools: Tools) -> Call | Bad:
     )
 
 
-def _unknown(draft: Draft, name: str, tools: Tools) -> Bad | None:
+def _unknown(draft: Draft, name: str) -> Bad | None:
     tool = name.strip().removeprefix("@")
-    if tool in tools.verbs:
+    if tool in draft.tools.verbs:
         return None
-    known = list(tools.verbs)
+    known = list(draft.tools.verbs)
     near = nearest(tool, known)
     listed = " and ".join("@" + k for k in known)
     return Bad(

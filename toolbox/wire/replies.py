@@ -12,13 +12,16 @@ _NAMED: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 
 
 def quote_attribute(value: str) -> str:
-    """A value between double quotes, whatever it holds."""
+    """A value between double quotes; control characters that no reader takes become U+FFFD."""
     return '"' + _UNSAFE.sub(lambda m: _NAMED.get(m[0]) or _reference(m[0]), value) + '"'
 
 
+_REFERABLE: Final = frozenset("'\t\n\r\u2028\u2029")
+"""What a numeric reference brings back in every reader; other control characters have none."""
+
+
 def _reference(char: str) -> str:
-    code = ord(char)
-    return "\ufffd" if 0xD800 <= code <= 0xDFFF else f"&#{code};"
+    return f"&#{ord(char)};" if char in _REFERABLE else "\ufffd"
 
 
 def format_result(

@@ -40,21 +40,21 @@ Outcome = tuple[int, "Call | Bad | None"]
 
 def read_tag(src: Source, pos: int, tools: Tools) -> Reading[Outcome]:
     """The tag whose name ends at pos."""
-    draft = Draft()
+    draft = Draft(tools)
     data = src.data
     while True:
         at = yield from skip_space(src, pos)
         if at < 0:
-            return len(data), cut(draft, tools)
+            return len(data), cut(draft)
         byte = data[at]
         if byte == 0x3E:
-            return (yield from _read_body(src, at + 1, draft, tools))
+            return (yield from _read_body(src, at + 1, draft))
         if byte == 0x2F:
             after = yield from skip_space(src, at + 1)
             if after < 0:
-                return len(data), cut(draft, tools)
+                return len(data), cut(draft)
             if data[after] == 0x3E:
-                return after + 1, finish(draft, tools)
+                return after + 1, finish(draft)
             return at, broken(draft, "bad_attribute", data, at)
         match = _ATTRIBUTE.match(data, at)
         if match is None:
@@ -69,7 +69,7 @@ def read_tag(src: Source, pos: int, tools: Tools) -> Reading[Outcome]:
         name = match[0].decode("ascii", "replace").lower()
         equals = yield from skip_space(src, match.end())
         if equals < 0:
-            return len(data), cut(draft, tools)
+            return len(data), cut(draft)
         if data[equals] != 0x3D:
             return at, broken(draft, "bad_attribute", data, at)
         start = yield from skip_space(src, equals + 1)
@@ -205,12 +205,17 @@ def _read_args(src: Source, at: int, quote: str, draft: Draft) -> Reading[int]:
                 draft.args = bytes(data[start : lexed.end])
                 draft.quote = quote
                 return close + 1
-            retry = close
+            if data[close] in b"/>":
+                draft.refuse(
+                    "bad_quotes", f"expected the closing quote {quote} after the arguments"
+                )
+            return (yield from _past_broken(src, start, close, mark, draft))
         elif lexed.broke < 0:
             draft.refuse("truncated", "the message ends inside the arguments")
             return -len(data)
-        else:
-            retry = lexed.retry
+        retry = lexed.retry
+        if data[lexed.broke] not in b"\\&":  # neither escaped nor written with references
+            return (yield from _past_broken(src, start, retry, mark, draft))
     elif data[start] not in b'&\\"' and data[start] != ord(quote):
         # Nothing that can become an object: the quotes hold one line, as a name's do.
         read_on = yield from _read_quoted(src, at - 1, "args", draft)
@@ -221,39 +226,37 @@ def _read_args(src: Source, at: int, quote: str, draft: Draft) -> Reading[int]:
         draft.args = bytes(data[at : close - 1])
         draft.quote = quote
         return close
-    if data[retry] in b"/>":
-        draft.refuse("bad_quotes", f"expected the closing quote {quote} after the arguments")
-    else:
-        _diagnose(draft, bytes(data[start : close if close >= 0 else retry + 200]))
-    return -(yield from recover(src, retry, mark))
+    return (yield from _past_broken(src, start, retry, mark, draft))
 
 
-def _diagnose(draft: Draft, text: bytes) -> None:
-    """Say what is wrong with arguments that no reading has an end for."""
+def _past_broken(src: Source, start: int, retry: int, mark: bytes, draft: Draft) -> Reading[int]:
+    """Minus where to read on after arguments that no reading has an end for, and what is wrong."""
+    read_on = yield from recover(src, retry, mark)
     try:
-        shape.decode(text)
+        shape.decode(bytes(src.data[start:read_on]))
         draft.refuse("bad_quotes", "the quote of args is not closed")
     except Refused as exc:
         draft.refuse(exc.reason, exc.message)
+    return -read_on
 
 
 # -- the body --------------------------------------------------------------------------------
 
 
-def _read_body(src: Source, pos: int, draft: Draft, tools: Tools) -> Reading[Outcome]:
+def _read_body(src: Source, pos: int, draft: Draft) -> Reading[Outcome]:
     """What stands between `<tool_call …>` and its closing tag."""
     data = src.data
     at = yield from skip_space(src, pos)
     if at < 0:
         if draft.args is None and draft.attributes:
             draft.refuse("truncated", "the message ends after the opening tag, before a body")
-        return len(data), None if draft.is_mention else finish(draft, tools)
+        return len(data), None if draft.is_mention else finish(draft)
     if data[at] not in b"{[":
         if draft.args is not None or draft.refused is not None:
-            return pos, finish(draft, tools)
+            return pos, finish(draft)
         closes = yield from _closes(src, at)
         if closes >= 0:
-            return closes, None if draft.is_mention else finish(draft, tools)
+            return closes, None if draft.is_mention else finish(draft)
         if draft.is_mention or "name" not in draft.attributes:
             return pos, None
         draft.refuse("bad_json", place("expected a JSON object as the body", data, at - 1, at))
@@ -269,18 +272,18 @@ def _read_body(src: Source, pos: int, draft: Draft, tools: Tools) -> Reading[Out
         after = yield from skip_space(src, lexed.end)
         if after < 0:
             draft.whole = False
-            return len(data), finish(draft, tools)
+            return len(data), finish(draft)
         closes = yield from _closes(src, after)
         if closes >= 0:
-            return closes, finish(draft, tools)
+            return closes, finish(draft)
         if src.ended and b"</tool_call>".startswith(bytes(data[after:]).lower()):
             draft.whole = False
-            return len(data), finish(draft, tools)
+            return len(data), finish(draft)
     retry = lexed.end if lexed.end >= 0 else lexed.retry
     begins, ends = yield from next_tag(src, retry)
     if begins >= 0 and ends > begins:
         draft.args = bytes(data[at:begins])
-        return ends, finish(draft, tools)
+        return ends, finish(draft)
     draft.args = bytes(data[at : begins if begins >= 0 else len(data)])
     draft.refuse("no_tag_end", "expected </tool_call> after the body")
     if lexed.end >= 0:  # read on right after the object: what follows is no part of it

@@ -254,3 +254,16 @@ def test_the_json_schema_fits_what_it_came_from(value: Any, levels: int, sample:
 def _places(shape: Any) -> int:
     inner = list((shape.fields or {}).values()) + ([shape.items] if shape.items else [])
     return 1 + sum(map(_places, inner))
+
+
+LONG_NUMBERS = ["9" * 4301, "9" * 100_000, "-" + "1" * 5000, "1e" + "9" * 40, "1e-" + "9" * 5000, "0." + "3" * 100_000]
+
+
+@pytest.mark.parametrize("number", LONG_NUMBERS, ids=lambda n: n[:4] + str(len(n)))
+def test_numbers_of_any_length_have_a_shape(workspace: Workspace, number: str) -> None:
+    workspace.write({"a.json": '[{"n":1},{"n":' + number + '},{"n":2.50}]'})
+    asked = workspace.json("schema", file="a.json", path="")
+    assert asked.ok, asked.text
+    field = asked.result["shape"]["items"]["fields"]["n"]
+    assert set(field["type"] if isinstance(field["type"], list) else [field["type"]]) <= {"integer", "number"}
+    assert len(asked.text) < 1000

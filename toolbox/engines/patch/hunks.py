@@ -144,7 +144,10 @@ def read_hunk(lines: Sequence[bytes], i: int, number: int) -> tuple[Hunk, int]:
     if j < end and lines[j][:1] in (b" ", b"+", b"-"):
         pair = is_file_header(lines, j)
         if not pair and not is_signature(lines, j):
-            stop = max(extent(lines, start), j)
+            stop = extent(lines, start)
+            if stop < j:  # the promised lines reach into the next file's header
+                return _build(lines, i, number, header, numbers, start, stop, "counts"), stop
+            stop = max(stop, j + 1)
             hunk = _build(
                 lines, i, number, header, numbers, start, stop, "left-over", promised=j - start
             )

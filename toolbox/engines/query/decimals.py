@@ -13,6 +13,10 @@ _EXPONENT_DIGITS: Final = 4_000
 """Python makes no integer of longer texts; exponents past it stay text, equal when spelled so."""
 
 
+_KEPT_CHARACTERS: Final = 100
+"""Longer spellings are rare, and kept they would fill a worker's memory: one can have 20 MB."""
+
+
 class Decimal(NamedTuple):
     """A number's value: 0.digits times ten to the exponent; no zeros at the ends of digits."""
 
@@ -21,9 +25,17 @@ class Decimal(NamedTuple):
     exponent: int | str
 
 
-@lru_cache(maxsize=8192)
 def value_of(spelling: str) -> Decimal | str:
     """The value that a JSON or YAML number spells; for `.inf`, `.nan` and the like a text."""
+    return _value_of(spelling) if len(spelling) <= _KEPT_CHARACTERS else _read(spelling)
+
+
+@lru_cache(maxsize=8192)
+def _value_of(spelling: str) -> Decimal | str:
+    return _read(spelling)
+
+
+def _read(spelling: str) -> Decimal | str:
     if radix := _RADIX.fullmatch(spelling):
         whole = int(radix[3].replace("_", ""), _BASES[radix[2].lower()])
         spelling = radix[1] + _digits(whole)
@@ -62,6 +74,11 @@ def compare(a: str, b: str) -> int | None:
     if x is None or y is None:
         return None
     return (x > y) - (x < y)
+
+
+def order_key(spelling: str) -> tuple[int, int, int, str]:
+    """What sorts numbers by value; a text without an order (`.nan`) comes before all numbers."""
+    return _order(value_of(spelling)) or (-3, 0, 0, "")
 
 
 def _order(value: Decimal | str) -> tuple[int, int, int, str] | None:

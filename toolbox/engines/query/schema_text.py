@@ -233,12 +233,9 @@ def _is_label(tally: Tally) -> bool:
 def _sort_key(value: Any) -> tuple[int, Any]:
     if isinstance(value, bool):
         return 0, value
-    if isinstance(value, Spelled):
-        try:
-            return 1, order(value)
-        except (ArithmeticError, ValueError):
-            return 2, str(value)
-    return (1, value) if isinstance(value, int) else (2, value)
+    if isinstance(value, int | Spelled):
+        return 1, order(value)
+    return 2, value
 
 
 def _raw(value: int | str) -> Raw:

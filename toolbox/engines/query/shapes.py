@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +15,7 @@ from toolbox.engines.documents.document import Document
 from toolbox.engines.documents.duplicates import Looks
 from toolbox.engines.documents.kept import decode
 from toolbox.engines.documents.nodes import Node
-from toolbox.engines.query.tallies import Spelled, Tally, pick
+from toolbox.engines.query.tallies import NUMBER_CHARACTERS, Spelled, Tally, Whole, pick
 
 CHUNK_ELEMENTS: Final = 2_000
 """Elements decoded at once: their trees stay small, and the collector is off meanwhile."""
@@ -26,6 +27,19 @@ MAP_KEYS: Final = 12
 """Distinct keys from which an object may be a map."""
 
 _decoder = msgspec.json.Decoder(float_hook=Spelled)
+
+
+def _values(text: bytes) -> list[Any]:
+    """The elements of an array, numbers as int, Spelled or Whole."""
+    try:
+        values: list[Any] = decode(_decoder, text)
+    except msgspec.ValidationError:  # an integer longer than Python makes of text
+        values = json.loads(text, parse_float=Spelled, parse_int=_integer)
+    return values
+
+
+def _integer(spelling: str) -> int | Whole:
+    return int(spelling) if len(spelling) <= NUMBER_CHARACTERS else Whole(spelling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +113,7 @@ class _Reader:
             joined = b",".join([self._marked_slice(node) for node in nodes])
         else:
             joined = b",".join([text[node.start : node.end] for node in nodes])
-        values: list[Any] = decode(_decoder, b"[%b]" % joined)
-        tally.add(values, levels, self._sample, self._mark)
+        tally.add(_values(b"[%b]" % joined), levels, self._sample, self._mark)
 
     def _marked_slice(self, node: Node) -> bytes:
         """The value with its YAML numbers marked."""

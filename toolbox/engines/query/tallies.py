@@ -10,6 +10,8 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any, Final
 
+from toolbox.engines.query.decimals import order_key
+
 VALUES_SHOWN: Final = 8
 """Distinct values that are told where a field has no more."""
 
@@ -19,12 +21,21 @@ VALUE_CHARACTERS: Final = 40
 KEYS_APART: Final = 300
 """Distinct keys up to which an object's fields are kept apart; past it it is a map."""
 
+NUMBER_CHARACTERS: Final = 200
+"""A field with a longer number gets no range and no list of values: one number can have 20 MB."""
+
 _EXACT_CHARACTERS: Final = 15
 """Numbers spelled in so many characters order the same as doubles."""
 
 
 class Spelled(str):
     """A number with a fraction or exponent, or one that JSON cannot spell: as the source has it."""
+
+    __slots__ = ()
+
+
+class Whole(Spelled):
+    """An integer longer than Python makes of text, as the source has it."""
 
     __slots__ = ()
 
@@ -45,9 +56,7 @@ FORMATS: Final = {
 
 def order(number: int | str) -> Any:
     """What numbers are compared by: exact where a double would not tell them apart."""
-    if isinstance(number, int):
-        return number
-    return float(number) if len(number) <= _EXACT_CHARACTERS else Decimal(number)
+    return order_key(number if isinstance(number, str) else str(number))
 
 
 @dataclass(slots=True, eq=False)
@@ -64,6 +73,8 @@ class Tally:
     objects: int = 0
     low: int | str | None = None
     high: int | str | None = None
+    endless: bool = False
+    """Whether a number too long to be told was among them."""
     shortest: int | None = None
     longest: int = 0
     fewest: int | None = None
@@ -109,6 +120,9 @@ class Tally:
             self._add_integers([v for v in values if type(v) is int])
         if kinds.get(Spelled, 0):
             self._add_numbers([v for v in values if type(v) is Spelled])
+        if n := kinds.get(Whole, 0):
+            self.integers += n
+            self._give_up_range()
         if n := kinds.get(str, 0):
             strings = list(values) if n == len(values) else [v for v in values if type(v) is str]
             if mark:
@@ -139,8 +153,15 @@ class Tally:
     def _add_numbers(self, values: list[Spelled]) -> None:
         self.numbers += len(values)
         distinct = set(values)
+        if max(map(len, distinct)) > NUMBER_CHARACTERS:
+            self._give_up_range()
+            return
         key = float if max(map(len, distinct)) <= _EXACT_CHARACTERS else Decimal
-        self._note_range(min(distinct, key=key), max(distinct, key=key))
+        try:
+            low, high = min(distinct, key=key), max(distinct, key=key)
+        except ArithmeticError:  # an exponent that no decimal holds
+            low, high = min(distinct, key=order_key), max(distinct, key=order_key)
+        self._note_range(low, high)
         if self.distinct is not None:
             self._note_distinct(distinct)
 
@@ -151,7 +172,16 @@ class Tally:
         self.numbers += len(values) - len(whole)
         self._note_distinct(set(map(Spelled, values)))
 
+    def _give_up_range(self) -> None:
+        self.endless = True
+        self.low = self.high = self.distinct = None
+
     def _note_range(self, low: int | str, high: int | str) -> None:
+        if self.endless:
+            return
+        if any(isinstance(x, int) and x.bit_length() > 3 * NUMBER_CHARACTERS for x in (low, high)):
+            self._give_up_range()
+            return
         if self.low is None or order(low) < order(self.low):
             self.low = low
         if self.high is None or order(high) > order(self.high):
@@ -235,6 +265,8 @@ class Tally:
             "keys_seen", "items_of",
         ):  # fmt: skip
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        if other.endless:
+            self._give_up_range()
         if other.low is not None and other.high is not None:
             self._note_range(other.low, other.high)
         if other.shortest is not None:
