@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -169,7 +170,7 @@ def test_elements_are_sampled_evenly(workspace: Workspace) -> None:
 def test_picks_are_spread(count: int, sample: int) -> None:
     picked = pick(count, sample)
     assert len(picked) == len(set(picked)) == (min(count, sample) if sample else count)
-    gaps = {b - a for a, b in zip(picked, picked[1:], strict=False)}
+    gaps = {b - a for a, b in itertools.pairwise(picked)}
     assert max(gaps, default=0) - min(gaps, default=0) <= 1
     if sample != 1:
         assert (picked[0], picked[-1]) == (0, count - 1)
