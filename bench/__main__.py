@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import platform
+import subprocess
 import sys
 import tempfile
 
@@ -61,7 +62,7 @@ def main() -> int:
                 for row in WORKS[name](folder):
                     rows.append(row)
                     print(show(row), flush=True)
-            except (RuntimeError, OSError, AssertionError) as exc:
+            except (RuntimeError, OSError, AssertionError, subprocess.SubprocessError) as exc:
                 print(f"| {name} | failed: {exc} | | | |", flush=True)
                 rows.append(Row(name, "", 0.0, (0, 0), note=f"failed: {exc}"))
     out = pathlib.Path(options.out)

@@ -285,7 +285,7 @@ def apply_work(folder: pathlib.Path) -> Iterator[Row]:
     """A patch of 200 files: the dry run, and for real with backups and syncs."""
     repo = inputs.repository(folder, 200)
     patch = folder / "changes-200.patch"
-    inputs.git(repo, "checkout", "-q", "HEAD~1")
+    inputs.git(repo, "checkout", "-q", "-f", "main~1")
     shutil.copy(patch, repo / "pr.patch")
     try:
         with Daemon(repo, "--workers", "2", "--deadline", "60") as d:

@@ -54,6 +54,10 @@ PATTERN_CHARACTERS: Final = 1_000
 MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """One message with its calls, inline text included; past it it is refused."""
 
+REFUSED_TAGS: Final = 200
+"""Tags of one message that are refused; past it the rest of the message is not read, since text
+made of broken tags costs the daemon seconds for each megabyte."""
+
 CALL_SECONDS: Final = 10.0
 """One call's wall-clock time; past it its worker is killed and replaced."""
 

@@ -159,3 +159,16 @@ def test_the_command_line_finds_the_daemon_and_answers_with_the_same_bytes(
         daemon.kill()
         daemon.wait()
     assert _toolbox("status", "--workspace", str(workspace)).returncode == 2
+
+
+def test_a_message_of_broken_tags_is_given_up_and_others_are_answered(door: str) -> None:
+    message = '<tool_call name="@json" args=\'{"cmd":' * 40_000
+    with dial(door, b"TOOLBOX/1 jsonl\n") as channel:
+        channel.sendall(json.dumps({"id": 1, "message": message}).encode() + b"\n")
+        channel.shutdown(socket.SHUT_WR)
+        replies = [json.loads(line) for line in _all(channel).splitlines()]
+    assert 200 < len(replies) < 5_000
+    assert "the rest of it was not read" in replies[-1]["error"]["message"]
+    with dial(door, b"TOOLBOX/1 jsonl\n") as channel:
+        channel.sendall(b'{"id":2,"name":"@json","args":{"cmd":"get","args":{"text":"3","path":""}}}\n')
+        assert json.loads(channel.recv(65536))["ok"]

@@ -28,6 +28,9 @@ from toolbox.wire import jsonl, tags
 
 Framing = Literal["tags", "jsonl"]
 
+PIECE: Final = 32 * 1024
+"""How much of a message is parsed before it is looked at whether to go on."""
+
 PREAMBLE: Final = b"TOOLBOX/1 "
 """A client on the socket may choose its framing with a first line: `TOOLBOX/1 jsonl cap=0`."""
 
@@ -338,14 +341,32 @@ class TagMessage:
         self.unsaid: list[bytes] = []
         """What it has to say while an older message of the stream still speaks."""
         self._finished = False
+        self._refused = 0
         session._open += 1
 
     def feed(self, data: bytes | str) -> None:
-        self._take(self._parser.feed(data))
+        for start in range(0, len(data), PIECE):
+            if self._refused > limits.REFUSED_TAGS:
+                return
+            self._take(self._parser.feed(data[start : start + PIECE]))
 
     def finish(self, *, terminated: bool) -> None:
         self.terminated = terminated
-        self._take(self._parser.finish())
+        if self._refused > limits.REFUSED_TAGS:
+            self._take(
+                [
+                    tags.Bad(
+                        "too_large",
+                        (
+                            f"more than {limits.REFUSED_TAGS} tags of this message could not be understood; "
+                            "the rest of it was not read"
+                        ),
+                        "send calls in the right form, fewer in a message",
+                    )
+                ]
+            )
+        else:
+            self._take(self._parser.finish())
         self._finished = True
         self._settle()
 
@@ -370,6 +391,7 @@ class TagMessage:
             index = self.calls
             self.calls += 1
             if isinstance(item, tags.Bad):
+                self._refused += 1
                 self._replied(index, item, failure(_bad_op(item), item.error()))
                 continue
             call = worker_call(item, self._session._cap, self._session._seconds)
