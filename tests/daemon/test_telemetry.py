@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 
+import pytest
+
 from toolbox.daemon.telemetry import Log
 
 
@@ -27,7 +29,10 @@ def test_a_full_pipe_drops_lines_and_the_next_one_says_how_many() -> None:
 
 def test_a_closed_log_ends_no_call() -> None:
     read, write = os.pipe()
-    with os.fdopen(write, "w") as sink:
-        os.close(read)
-        Log(sink)("call")
-        sink.detach()
+    sink = os.fdopen(write, "w")
+    os.close(read)
+    log = Log(sink)
+    log("call")
+    log("call")
+    with pytest.raises(BrokenPipeError):
+        sink.close()  # what the log could not write is still in the stream: it did meet the fault

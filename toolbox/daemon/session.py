@@ -358,8 +358,8 @@ class TagMessage:
                     tags.Bad(
                         "too_large",
                         (
-                            f"more than {limits.REFUSED_TAGS} tags of this message could not be understood; "
-                            "the rest of it was not read"
+                            f"more than {limits.REFUSED_TAGS} tags of this message could not be "
+                            "understood; the rest of it was not read"
                         ),
                         "send calls in the right form, fewer in a message",
                     )
