@@ -21,6 +21,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 VENV = pathlib.Path(os.environ.get("TOOLBOX_VENV") or HERE / ".venv")
@@ -120,7 +121,13 @@ def setup() -> None:
 
 
 def test(words: list[str]) -> int:
-    return run(PYTHON, "-m", "pytest", *(words or ["-n", "auto", "--dist", "loadfile"]))
+    """Run the tests in a short temporary folder: a socket's path has at most 107 bytes."""
+    base = tempfile.mkdtemp(prefix="t")
+    try:
+        words = words or ["-n", "auto", "--dist", "loadfile"]
+        return run(PYTHON, "-m", "pytest", f"--basetemp={base}", *words)
+    finally:
+        run("rm", "-rf", base)
 
 
 def check(words: list[str]) -> int:
