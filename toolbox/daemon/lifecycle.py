@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from sandbox.zygote import Zygote
 from toolbox import limits
@@ -136,8 +136,3 @@ def standard_streams() -> tuple[int, int]:
     sys.stdout.flush()
     os.dup2(2, 1)
     return ours_in, ours_out
-
-
-def status_line(layers: dict[str, Any]) -> str:
-    """Which layers hold for the workers, in one line."""
-    return "; ".join(f"{role}: {value}" for role, value in layers.items())

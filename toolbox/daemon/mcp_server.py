@@ -16,7 +16,6 @@ from mcp.server.lowlevel import Server
 from mcp.shared._context_streams import create_context_streams
 from mcp.shared.message import SessionMessage
 
-from toolbox.daemon.service import Client
 from toolbox.dispatch import Call, failure
 from toolbox.errors import ToolboxError
 from toolbox.output import Reply
@@ -155,6 +154,3 @@ async def serve_stream(daemon: Daemon, door: McpStream, shape: projection.Shape)
         group.start_soon(write)
         await server.run(from_door, from_server, server.create_initialization_options())
         group.cancel_scope.cancel()
-
-
-__all__ = ["Client", "build", "serve_stream"]

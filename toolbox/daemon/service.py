@@ -455,8 +455,9 @@ class Service:
 
     def drop(self, paths: tuple[str, ...]) -> None:
         """Have workers forget these files and read again those that are in use."""
+        paths = tuple(p for p in paths if p in self._routes)
         frame = encode(Drop(paths))
-        for worker in {w for p in paths for w in self._routes.get(p, ())}:
+        for worker in {w for p in paths for w in self._routes[p]}:
             worker.post(frame)
 
     def status(self) -> dict[str, Any]:

@@ -34,7 +34,6 @@ class Watch:
         self._service = service
         self._log = log
         self._folders: OrderedDict[str, OpenFolder] = OrderedDict()
-        self._names: dict[str, dict[str, str]] = {}
         self._changed = asyncio.Event()
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -45,20 +44,18 @@ class Watch:
 
     def add(self, path: str) -> None:
         """Watch the folder of a file that a call named."""
-        folder, _, name = path.rpartition("/")
+        folder = path.rpartition("/")[0]
         if folder not in self._folders:
             try:
                 self._folders[folder] = self._root.open_folder(folder or ".")
             except (SandboxError, OSError):
                 return
             if len(self._folders) > FOLDERS:
-                old, held = self._folders.popitem(last=False)
-                self._names.pop(old, None)
+                _, held = self._folders.popitem(last=False)
                 held.close()
             self._changed.set()
         else:
             self._folders.move_to_end(folder)
-        self._names.setdefault(folder, {})[name] = path
 
     async def _run(self) -> None:
         while not self._stop.is_set():
@@ -88,8 +85,8 @@ class Watch:
             for _, changed in changes:
                 place, _, name = changed.rpartition("/")
                 folder = places.get(place)
-                if folder is not None and (path := self._names.get(folder, {}).get(name)):
-                    paths.add(path)
+                if folder is not None and name:
+                    paths.add(f"{folder}/{name}" if folder else name)
             if paths:
                 self._service.drop(tuple(sorted(paths)))
 

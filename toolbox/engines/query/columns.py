@@ -18,14 +18,10 @@ from msgspec import UNSET, Raw, UnsetType
 from toolbox.engines.documents import lazy
 from toolbox.engines.documents.chains import is_plain
 from toolbox.engines.documents.collection import paused
-from toolbox.engines.documents.document import Document
 from toolbox.engines.documents.nodes import Node
 from toolbox.engines.query.paths import Index, Key, Segment, Star, is_digits
 
 Token = bytes
-Tokens = tuple[Token, ...]
-"""What a field with * has in one element."""
-
 _KEPT: Final = "columns"
 """Key of `Document.kept`: (start of the container, field) → column."""
 
@@ -202,6 +198,3 @@ def reach(node: Node, segments: tuple[Segment, ...], at: int = 0) -> Iterator[No
             return
         at += 1
     yield node
-
-
-__all__ = ["Column", "Document", "Token", "Tokens", "columns", "reach", "token_of"]
